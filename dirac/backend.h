@@ -29,7 +29,8 @@ typedef struct md_hop_end {
   double a, b;
 } md_hop_end;
 
-/* The fused step of a solver, for backends that `fuses` allows it to. All members may be NULL. */
+/* The fused step of a solver, for backends that `fuses` allows it to, but for what
+ * those have that `turn` and `multiply`. All members may be NULL. */
 typedef struct md_hop_step {
   /* One for each right-hand side, in the backend's space: out += by (a x + b D in) instead of the
    * plain end, which must be there with an x that is not out. out may be MD_SINGLE where the
@@ -42,6 +43,10 @@ typedef struct md_hop_step {
    * numbers before they are rounded. */
   const md_partial_sums *norm2;
   bool backwards; /* a hint: take the sites from the last to the first */
+  bool adjoint;   /* H^dag in place of H: of four spins, for backends that `turn` */
+  /* Matrices of the fifth dimension (dirac/wilson/wilson.h), for backends that `multiply`: the hop
+   * is multiplied by of_hop, x by of_x; by their transposes with `adjoint`. */
+  const struct md_wall_matrix *of_hop, *of_x;
 } md_hop_step;
 
 /* One call of md_backend.hop, with all that it needs. */
@@ -66,7 +71,7 @@ static inline md_hop_end md_hop_end_of(const md_hop_call *call) {
   return call->end ? *call->end : none;
 }
 static inline md_hop_step md_hop_step_of(const md_hop_call *call) {
-  const md_hop_step none = {NULL, NULL, NULL, false};
+  const md_hop_step none = {NULL, NULL, NULL, false, false, NULL, NULL};
   return call->step ? *call->step : none;
 }
 
@@ -117,6 +122,9 @@ typedef struct md_backend {
   bool (*awaits)(const void *state);
   /* Whether hop serves steps into fields of precision `out`. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);
+  bool turns; /* hop serves steps with `adjoint` alone, whatever `fuses` says */
+  /* Whether those may have matrices too, with an x that is not out. NULL: no. */
+  bool (*multiplies)(const void *state);
   const md_launch_shapes *shapes; /* on a device; NULL: there is one */
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
   size_t copied_bytes;

@@ -36,8 +36,13 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   MD_TRY(md_request_links(context, request, gauge, &links));
   dirac->norm = md_links_norm(context, &links);
   dirac->link_error = links.unitary_error;
-  dirac->shape = (md_field_shape){request->precision, dirac->backend->space,
-                                  md_request_reals(request), request->n_rhs, true};
+  const bool on_device = dirac->backend->space == MD_DEVICE;
+  dirac->shape = (md_field_shape){request->precision,
+                                  dirac->backend->space,
+                                  md_request_reals(request),
+                                  request->n_rhs,
+                                  true,
+                                  on_device && md_action_get(request->action)->spins == 4};
   const double start_s = md_time_s();
   md_status status = dirac->backend->load(context, &links, request, &dirac->state);
   status = md_agree(context, status);
@@ -45,6 +50,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   if (status == MD_OK) status = md_dirac_tune(context, dirac);
   md_halo_request halo = how ? *how : (md_halo_request){.transport = "auto"};
   const md_backend *b = dirac->backend;
+  halo.half_spinors = md_action_get(request->action)->spins == 4;
   if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;
   halo.awaited = status == MD_OK && b->awaits && b->awaits(dirac->state);
   if (status == MD_OK)

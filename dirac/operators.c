@@ -36,6 +36,7 @@ md_operator md_operator_like(const md_operator *a, const md_operator_kind *kind)
   md_operator like = *a;
   like.kind = kind;
   like.normal = NULL;
+  like.factor = NULL;
   like.even_odd = NULL;
   like.state = NULL;
   return like;
@@ -97,12 +98,22 @@ md_status md_normal_create(md_context *context, md_dirac *dirac, double mass, md
 void md_normal_set_mass(md_operator *a, double mass) {
   const double norm = a->normal->dirac->norm;
   a->normal->mass = mass;
-  a->least = mass * mass;
+  a->least = a->modes_from = mass * mass;
   a->most = mass * mass + norm * norm;
 }
 
 bool md_normal_fuses(const md_operator *a, md_precision r) {
   return a->normal && md_dirac_fuses(a->normal->dirac, r);
+}
+
+md_status md_schur_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
+  *a = (md_operator){0};
+  const md_action action = dirac->request.action;
+  if (action == MD_ACTION_WILSON) return md_wilson_schur_create(context, dirac, mass, a);
+  return md_fail(context, MD_INPUT, "bicgstab is for action wilson, got %s, %s; take cg",
+                 md_action_name(action),
+                 has_spin(dirac) ? "whose eigenvalues lie all around zero"
+                                 : "whose operator on even sites is Hermitian");
 }
 
 /* The shifted one. */
@@ -126,13 +137,20 @@ static void destroy_state(md_operator *a) {
 md_status md_shifted_create(md_context *context, md_operator *of, double sigma, md_operator *a) {
   static const md_operator_kind kind = {"shifted", apply_shifted, true, destroy_state};
   *a = md_operator_like(of, &kind);
-  a->positive = of->hermitian && of->least + sigma > 0.0;
-  a->least = of->least + sigma;
-  a->most = of->most + sigma;
   shifted *s = a->state = malloc(sizeof *s);
   if (!s) return md_fail_memory(context, sizeof *s, "operator");
-  *s = (shifted){of, sigma};
+  s->of = of;
+  md_shifted_set(a, sigma);
   return MD_OK;
+}
+
+void md_shifted_set(md_operator *a, double sigma) {
+  shifted *s = a->state;
+  s->sigma = sigma;
+  a->positive = s->of->hermitian && s->of->least + sigma > 0.0;
+  a->least = s->of->least + sigma;
+  a->most = s->of->most + sigma;
+  a->modes_from = s->of->modes_from + sigma;
 }
 
 /* M on both parities. */

@@ -43,13 +43,16 @@ struct md_operator {
   md_precision precision; /* in which it works, which may be narrower than its fields */
   bool hermitian, positive;
   double least, most; /* bounds of the spectrum where Hermitian; else of singular values */
+  double modes_from;  /* modes of a request are those of A less this */
   double flops,
       bytes;         /* of an apply, all right-hand sides and ranks; bytes as compulsory traffic */
   md_normal *normal; /* NULL: it is not of this form */
+  /* Of another A = F F^dag: what an apply leaves of F^dag in. NULL: it has none such. */
+  const md_field *factor;
   /* Of an M on both parities: what md_system_even_odd calls for it. NULL: that of the staggered
    * family. */
-  md_status (*even_odd)(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
-                        struct md_system *s);
+  md_status (*even_odd)(md_context *context, md_operator *full, bool direct,
+                        const md_field b[MD_PARITIES], struct md_system *s);
   void *state;
 };
 
@@ -72,11 +75,16 @@ md_operator md_operator_of_dirac(const md_dirac *dirac, const md_operator_kind *
 md_status md_normal_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
 /* The same operator, m^2 - Deo Doe, for another mass. Local. */
 void md_normal_set_mass(md_operator *a, double mass);
+/* S of x_e alone (dirac/wilson/wilson.h): MD_INPUT where the action has none that iterations
+ * without a normal equation converge for. As md_normal_create. */
+md_status md_schur_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
 /* Whether iterations on the device serve it with residuals in precision `r` (md_dirac_fuses). */
 bool md_normal_fuses(const md_operator *a, md_precision r);
 
 /* A + sigma of any A, which outlives it. Destroy also after a failure. Local. */
 md_status md_shifted_create(md_context *context, md_operator *of, double sigma, md_operator *a);
+/* The same operator for another sigma. Local. */
+void md_shifted_set(md_operator *a, double sigma);
 
 /* M of the action on both parities, m + D for the staggered family: dirac outlives it. Destroy also
  * after a failure. Local. */

@@ -23,7 +23,7 @@ static md_status check_parameter(md_context *context, const md_physics_options *
   return MD_OK;
 }
 
-static md_status check_walls(md_context *context, const md_physics_options *o) {
+md_status md_physics_check_walls(md_context *context, const md_physics_options *o) {
   const bool walls = md_action_get(md_physics_action(o))->walls;
   const bool given[] = {o->slices != 0, !isnan(o->height), !isnan(o->b5), !isnan(o->c5)};
   static const char *const name[] = {"Ls", "M5", "b5", "c5"};
@@ -68,7 +68,7 @@ md_status md_physics_check(md_context *context, const md_physics_options *o) {
     return md_fail(context, MD_INPUT,
                    "--reunitarize is for thin links, those of --fat and --long are not in SU(3); "
                    "leave it out");
-  MD_TRY(check_walls(context, o));
+  MD_TRY(md_physics_check_walls(context, o));
   MD_TRY(check_parameter(context, o, "u0", o->u0));
   return check_parameter(context, o, "naik-epsilon", o->naik_epsilon);
 }

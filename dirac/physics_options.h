@@ -73,7 +73,7 @@ typedef struct md_physics_options {
             .choices = &(MD_PRECISION_WORDS)[1]),                                                  \
   MD_OPTION(CHOICE, "inner", &(o).inner, NULL,                                                     \
             "of the iterations under --precision double [none]",                                   \
-            .choices = "none" MD_NARROW_PRECISION_WORDS),                                          \
+            .choices = "none|auto" MD_NARROW_PRECISION_WORDS),                                     \
   MD_OPTION(CHOICE, "reconstruct", &(o).reconstruct, NULL, "reals a link is stored in [18]",       \
             .choices = &(MD_RECONSTRUCT_WORDS)[1])
 /* When a solver ends. */
@@ -93,6 +93,8 @@ typedef struct md_physics_options {
 
 /* MD_INPUT for options that need others or go without them. Local, same on all ranks. */
 md_status md_physics_check(md_context *context, const md_physics_options *options);
+/* Of them those of the fifth dimension. */
+md_status md_physics_check_walls(md_context *context, const md_physics_options *options);
 /* Masses of staggered quarks, and of those with four spins: rows of tables allow the latter. */
 #define MD_LEAST_MASS 1e-6
 #define MD_LEAST_SPIN_MASS (-4.0)

@@ -1,4 +1,5 @@
 #include "dirac/system.h"
+#include "base/memory_need.h"
 #include "dirac/backend.h"
 #include "lattice/fields/linear.h"
 
@@ -19,7 +20,8 @@ md_status md_system_create(md_context *context, const md_system_kind *kind, md_o
     md_field *own[] = {&s->b[k], &s->x[k], &s->work[k]};
     for (int i = 0; i < 3; i++)
       MD_TRY(md_field_create(context, a->geometry, &a->shape, b[k].parity, own[i]));
-    if (filled) MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
+    if (filled && (b[k].data || md_counts(context)))
+      MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
   }
   return MD_OK;
 }
@@ -31,6 +33,7 @@ void md_system_destroy(md_system *s) {
     md_field_destroy(&s->work[k]);
   }
   md_field_destroy(&s->apart);
+  md_field_destroy(&s->base);
 }
 
 md_status md_system_solution(md_context *context, const md_system *s, md_field x[MD_PARITIES],
@@ -102,11 +105,11 @@ static md_status reconstruct_odd(md_context *context, md_system *s) {
   return md_dirac_hop(context, dirac_of(s), &s->x[MD_ODD], &s->x[MD_EVEN], &end);
 }
 
-md_status md_system_even_odd(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
-                             md_system *s) {
+md_status md_system_even_odd(md_context *context, md_operator *full, bool direct,
+                             const md_field b[MD_PARITIES], md_system *s) {
   static const md_system_kind kind = {"even-odd",      even_source, even_residual,
                                       reconstruct_odd, residual_of, mass_of};
-  if (full->even_odd) return full->even_odd(context, full, b, s);
+  if (full->even_odd) return full->even_odd(context, full, direct, b, s);
   return md_system_create(context, &kind, full, MD_PARITIES, b, true, s);
 }
 

@@ -29,6 +29,7 @@ struct md_system {
   int n_rhs;      /* of those that were asked for; the fields' others are zero */
   bool is_apart;  /* y is `apart`, from which x[0] is reconstructed too */
   md_field apart;
+  md_field base; /* where y is apart: x[0] is this and what y gives; without data that alone */
   /* What is asked for in x, MD_DOUBLE on the host, where that is not x as it stands; `midpoint`: of
    * domain walls the quark field in the middle of the fifth dimension, or NULL. NULL: it is x. */
   md_status (*solution)(md_context *context, const md_system *s, md_field x[MD_PARITIES],
@@ -39,17 +40,18 @@ struct md_system {
   double scale[MD_MAX_RHS];
 };
 
-/* The fields of a new one, for the right-hand sides of b, which are put in if `filled`. Destroy
- * also after a failure. Local. */
+/* The fields of a new one, for the right-hand sides of b, which are put in if `filled` and b has
+ * data. Destroy also after a failure. Local. */
 md_status md_system_create(md_context *context, const md_system_kind *kind, md_operator *a,
                            int fields, const md_field *b, bool filled, md_system *s);
 
-/* M x = b by its even sites, where `full` is M (md_full_create); for the staggered family
+/* M x = b by its even sites, where `full` is M (md_full_create); `direct`: with y = x_e and an A
+ * that is md_schur_create's. For the staggered family
  *   A y = (m^2 - Deo Doe) x_e = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m
  * With odd sites from even ones the residual of M x = b is that of A y = c over m. b of domain
  * walls is a field of the four-dimensional world, as is the solution. */
-md_status md_system_even_odd(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
-                             md_system *s);
+md_status md_system_even_odd(md_context *context, md_operator *full, bool direct,
+                             const md_field b[MD_PARITIES], md_system *s);
 /* A x = b itself, for any operator of one parity. b: host or device, any precision, of a's
  * components, as above. Local, both; destroy also after a failure. */
 md_status md_system_plain(md_context *context, md_operator *a, const md_field *b, md_system *s);

@@ -54,8 +54,11 @@ md_status md_dirac_tune(md_context *context, md_dirac *dirac) {
   if (!shapes || !context->tune || md_counts(context)) return MD_OK;
   trial t = {.dirac = dirac};
   char work[160];
-  snprintf(work, sizeof work, "%s, %s, packing %s, %s, %s reals, %d rhs, %dx%dx%dx%d a rank",
-           dirac->backend->name, md_action_name(r->action), md_packing_name(r->packing),
+  const int slices = md_request_slices(r);
+  char walls[32] = "";
+  if (slices > 1) snprintf(walls, sizeof walls, " of %d slices", slices);
+  snprintf(work, sizeof work, "%s, %s%s, packing %s, %s, %s reals, %d rhs, %dx%dx%dx%d a rank",
+           dirac->backend->name, md_action_name(r->action), walls, md_packing_name(r->packing),
            md_precision_name(r->precision), md_reconstruct_name(r->reconstruct), r->n_rhs, local[0],
            local[1], local[2], local[3]);
   const md_tune_case of = {work, shapes->count(dirac->state), &t, name, time_shape};

@@ -10,14 +10,24 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { SLAB_BYTES = 16 << 20, COLOURS = MD_FERMION_REALS / 2 };
-enum { SITE_BYTES = MD_FERMION_REALS * (int)sizeof(double) };
+enum { SLAB_BYTES = 16 << 20, COLOURS = MD_FERMION_REALS / 2, SPINS = 4 };
+
+/* Reals of a site, and its bytes in double: those of the fields. */
+static int reals_of(const md_bundle_sites *s) {
+  return s->field[0]->components;
+}
+static int site_bytes_of(const md_bundle_sites *s) {
+  return reals_of(s) * (int)sizeof(double);
+}
 
 md_h5_shape md_bundle_shape(const md_bundle_sites *s) {
   md_h5_shape shape = {.lead = s->mode_count ? s->mode_count : s->field[0]->n_rhs,
                        .one_parity = md_bundle_one_parity(s),
                        .inner = {COLOURS},
                        .real_bytes = 8};
+  const int spinors = reals_of(s) / (MD_FERMION_REALS * SPINS); /* slices of a fifth dimension */
+  if (spinors == 1) memcpy(shape.inner, (int[]){SPINS, COLOURS, 0}, sizeof shape.inner);
+  if (spinors > 1) memcpy(shape.inner, (int[]){spinors, SPINS, COLOURS}, sizeof shape.inner);
   if (s->mode_count) shape.real_bytes = (int)md_precision_bytes(s->store);
   if (s->mode_count && s->store == MD_FIXED)
     shape = (md_h5_shape){.lead = s->mode_count, .one_parity = true, .fixed8 = true};
@@ -25,12 +35,12 @@ md_h5_shape md_bundle_shape(const md_bundle_sites *s) {
 }
 
 static md_slab_plan plan_of(const md_bundle_sites *s) {
-  return md_slab_plan_make(s->field[0]->geometry, SITE_BYTES, SLAB_BYTES, 1);
+  return md_slab_plan_make(s->field[0]->geometry, site_bytes_of(s), SLAB_BYTES, 1);
 }
 
 size_t md_bundle_slab_bytes(const md_bundle_sites *s) {
   const md_slab_plan plan = plan_of(s);
-  return md_slab_bytes(s->field[0]->geometry, &plan, SITE_BYTES);
+  return md_slab_bytes(s->field[0]->geometry, &plan, site_bytes_of(s));
 }
 
 /* Copies right-hand side r of a slab between raw (sites in file order) and the fields; false when
@@ -51,12 +61,12 @@ static bool copy_slab(const md_bundle_sites *s, const md_slab *slab, int r, doub
     for (int k = 0; k < length; k++) {
       const md_field *f = s->field[md_bundle_one_parity(s) ? 0 : (parity + k) & 1];
       const int64_t site = first + (md_bundle_one_parity(s) ? k : k / 2);
-      double *at = raw + (i * length + k) * MD_FERMION_REALS;
+      double *at = raw + (i * length + k) * reals_of(s);
       if (f->precision != MD_DOUBLE) {
         md_field_get(f, site, r, at);
         continue;
       }
-      for (int c = 0; c < MD_FERMION_REALS; c++) {
+      for (int c = 0; c < f->components; c++) {
         double *value = (double *)f->data + md_field_at(f, site, c, r);
         if (store) {
           *value = at[c];
@@ -165,7 +175,8 @@ static md_status write_sites(const md_h5_file *file, hid_t dataset, const md_bun
     for (int i = 0; i < plan.count && status == MD_OK; i++) {
       const md_slab slab = md_slab_at(geometry, &plan, i);
       copy_slab(s, &slab, s->modes ? 0 : r, raw, false);
-      if (s->modes) narrow(raw, md_slab_sites(geometry, &slab) * COLOURS, s->store, s->scale);
+      if (s->modes)
+        narrow(raw, md_slab_sites(geometry, &slab) * reals_of(s) / 2, s->store, s->scale);
       status = md_agree(context, md_h5_write_slab(file, dataset, geometry, &shape, r, &slab, raw));
     }
   }
@@ -173,10 +184,14 @@ static md_status write_sites(const md_h5_file *file, hid_t dataset, const md_bun
   return status;
 }
 
+enum { AXES_BYTES = 48 };
 /* A site of fixed8 is one element with its colours inside. */
-static const char *axes_of(const md_bundle_sites *s) {
-  if (s->mode_count) return s->store == MD_FIXED ? "mode,t,z,y,x/2" : "mode,t,z,y,x/2,colour";
-  return md_bundle_one_parity(s) ? "rhs,t,z,y,x/2,colour" : "rhs,t,z,y,x,colour";
+static const char *axes_of(const md_bundle_sites *s, char axes[AXES_BYTES]) {
+  const int spinors = reals_of(s) / (MD_FERMION_REALS * SPINS);
+  snprintf(axes, AXES_BYTES, "%s,t,z,y,%s%s%s%s", s->mode_count ? "mode" : "rhs",
+           md_bundle_one_parity(s) ? "x/2" : "x", spinors > 1 ? ",slice" : "",
+           spinors > 0 ? ",spin" : "", md_bundle_shape(s).fixed8 ? "" : ",colour");
+  return axes;
 }
 
 static md_status write_dataset(const md_h5_file *file, const md_geometry *geometry,
@@ -185,8 +200,9 @@ static md_status write_dataset(const md_h5_file *file, const md_geometry *geomet
   int64_t parity = s->field[0]->parity;
   const md_attribute which = {"parity", MD_ATTRIBUTE_INTEGER, 1, &parity};
   hid_t dataset = H5I_INVALID_HID;
-  md_status status = md_agree(
-      file->context, md_h5_create_sites(file, s->name, axes_of(s), geometry, &shape, &dataset));
+  char axes[AXES_BYTES];
+  md_status status = md_agree(file->context, md_h5_create_sites(file, s->name, axes_of(s, axes),
+                                                                geometry, &shape, &dataset));
   if (status == MD_OK) status = write_sites(file, dataset, s);
   if (status == MD_OK && md_bundle_one_parity(s) && !s->modes)
     status = md_agree(file->context, md_h5_put_attributes(file, dataset, &which, 1));
@@ -238,7 +254,7 @@ md_status md_bundle_read_lead(md_context *context, md_child *child, int number,
       return md_fail(context, MD_INPUT, "%s: dataset %s is damaged, its Fletcher32 checksums fail",
                      child->path, s->name);
     if (s->mode_count) {
-      const int64_t reals = md_slab_sites(g, &slab) * COLOURS;
+      const int64_t reals = md_slab_sites(g, &slab) * reals_of(s) / 2;
       widen(data, reals, s->store, s->scale);
       for (int64_t k = 0; k < reals; k++) *norm2 += data[k] * data[k];
     }
@@ -340,6 +356,9 @@ md_status md_solution_write(md_context *context, const char *path, const md_latt
                             md_precision precision, bool keep_old,
                             const md_field solution[MD_PARITIES], const md_field *source,
                             const md_attribute *attributes, int count) {
+  if (format->compose && solution->components != MD_FERMION_REALS)
+    return md_fail(context, MD_INPUT, "%s files hold colour vectors, got %d reals a site; use hdf5",
+                   format->name, solution->components);
   if (!format->compose)
     return md_propagator_write(context, path, keep_old, solution, attributes, count);
   const md_vectors_output output = {format, precision, keep_old,   solution,
@@ -352,6 +371,9 @@ static md_status read_vectors(md_context *context, const char *path, md_field *s
                               const md_attribute *attributes, int count) {
   md_lattice_info info;
   md_status status = md_lattice_describe(context, path, &info);
+  if (status == MD_OK && solution->components != MD_FERMION_REALS)
+    status = md_fail(context, MD_INPUT, "%s holds colour vectors, needed are %d reals a site", path,
+                     solution->components);
   for (int i = 0; i < count && status == MD_OK; i++)
     if (!md_vectors_attribute(&info, &attributes[i]))
       status = md_fail(context, MD_INPUT, "%s: attribute %s is missing", path, attributes[i].name);

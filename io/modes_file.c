@@ -8,7 +8,11 @@
 #include <string.h>
 
 static const char group[] = "/modes", vectors[] = "/modes/vectors";
-static const md_field_shape host_shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+
+/* One vector on the host, in double. */
+static md_field_shape host_shape(int components) {
+  return (md_field_shape){MD_DOUBLE, MD_HOST, components, 1, true, false};
+}
 
 /* What half and the scales of fixed8 are multiplied with on reading: about the size of a unit
  * vector's components, a power of two, so that nothing is lost. */
@@ -29,7 +33,8 @@ const char *md_modes_store_name(md_precision store) {
 md_status md_modes_write(md_context *context, const char *path, const md_modes *modes,
                          const md_modes_info *info) {
   const md_geometry *g = modes->vectors[0].geometry;
-  int64_t converged = info->converged, independent = 1;
+  const md_field_shape shape = host_shape(modes->vectors[0].components);
+  int64_t converged = info->converged, independent = shape.components == MD_FERMION_REALS;
   double tolerance = info->tolerance, scale = scale_of(g->global, info->store);
   const md_attribute attributes[] = {
       {"lattice_checksum", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.lattice_checksum},
@@ -45,7 +50,7 @@ md_status md_modes_write(md_context *context, const char *path, const md_modes *
   md_bundle_sites sites = {vectors, {&host}, modes, modes->count, info->store, scale};
   const int count = sizeof attributes / sizeof *attributes;
   const md_bundle b = {group, group, &sites, 1, g, attributes, count, info->keep_old};
-  MD_TRY(md_agree(context, md_field_create(context, g, &host_shape, MD_EVEN, &host)));
+  MD_TRY(md_agree(context, md_field_create(context, g, &shape, MD_EVEN, &host)));
   const md_status status = md_bundle_write(context, path, &b);
   md_field_destroy(&host);
   return status;
@@ -90,6 +95,7 @@ static md_status take_vectors(md_context *context, const char *path, const md_la
   for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
     (void)md_vectors_attribute(found, &texts[i]); /* files of others say none of it */
   memcpy(info->dims, found->header.dims, sizeof info->dims);
+  info->components = MD_FERMION_REALS;
   info->count = found->notes.run_count;
   info->converged = converged >= 0 && converged < info->count ? (int)converged : info->count;
   info->store = found->header.precision;
@@ -110,10 +116,24 @@ typedef struct reader {
   md_field host;  /* one vector in double */
 } reader;
 
+/* Reals of a site, [3], [spin][3] or [slice][spin][3] behind the extents of the lattice; 0: it is
+ * none of these. */
+static int components_of(const md_h5_found *e) {
+  enum { SITE = MD_DIMS + 1 };
+  const int inner = e->rank - SITE;
+  const long long *extent = e->extent + SITE;
+  if (inner < 0 || inner > 3) return 0;
+  if (inner > 0 && extent[inner - 1] != MD_FERMION_REALS / 2) return 0;
+  if (inner > 1 && extent[inner - 2] != 4) return 0;
+  if (inner > 2 && !(extent[0] > 1 && extent[0] <= MD_MAX_COMPONENTS / (4 * MD_FERMION_REALS)))
+    return 0;
+  return MD_FERMION_REALS * (inner > 1 ? 4 : 1) * (inner > 2 ? (int)extent[0] : 1);
+}
+
 /* Extents, count and precision of the dataset; false when it cannot be one of modes. */
 static bool take_shape(const md_h5_found *e, md_modes_info *info) {
   const int rank = e->rank;
-  bool fits = rank == MD_DIMS + 1 || rank == MD_DIMS + 2;
+  bool fits = (info->components = components_of(e)) > 0;
   for (int d = 0; d < MD_DIMS && fits; d++) {
     const long long extent = e->extent[1 + MD_T - d];
     fits = extent > 0 && extent < 1 << 15;
@@ -163,14 +183,15 @@ static md_status describe(md_context *context, reader *r) {
   if (!take_shape(r->child.shared, &r->info))
     return md_fail(
         context, MD_INPUT,
-        "%s: dataset %s must have the shape [mode][t][z][y][x/2][3] of compound {r, i}, or "
-        "without [3] of {scale, r[3], i[3]}, at most %d modes",
+        "%s: dataset %s must have the shape [mode][t][z][y][x/2][3], with spin [4][3] and slices "
+        "[Ls][4][3], of compound {r, i}, or without [3] of {scale, r[3], i[3]}, at most %d modes",
         r->path, vectors, MD_MODES_MOST);
   const size_t bytes = (size_t)r->info.count * sizeof(double);
   r->values = malloc(2 * bytes);
   if (!r->values) return md_fail_memory(context, 2 * bytes, "eigenvalues");
   r->residuals = r->values + r->info.count;
   MD_TRY(get_attributes(context, r));
+  r->host.components = r->info.components;
   r->sites.mode_count = r->info.count;
   r->sites.store = r->info.store;
   const md_h5_shape shape = md_bundle_shape(&r->sites);
@@ -277,7 +298,7 @@ static md_status read_scidac(md_context *context, reader *r, md_modes *modes, do
     modes->residuals[i] = 0.25 * run->residual;
     if (md_counts(context)) continue;
     status = md_vectors_read_mode(context, r->path, &found, i, &r->host);
-    for (int64_t k = 0; k < r->host.sites * MD_FERMION_REALS && status == MD_OK; k++) {
+    for (int64_t k = 0; k < r->host.sites * r->host.components && status == MD_OK; k++) {
       const double value =
           ((double *)r->host.data)[k / r->host.sites * r->host.stride + k % r->host.sites];
       norms[i] += value * value;
@@ -292,7 +313,8 @@ static md_status read_scidac(md_context *context, reader *r, md_modes *modes, do
 md_status md_modes_read(md_context *context, const char *path, const md_geometry *geometry,
                         const md_modes_label *wanted, const md_modes_info *info, int count,
                         md_space space, md_modes *modes) {
-  const md_field_shape shape = {info->store, space, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {info->store, space, info->components, 1, true, false};
+  const md_field_shape host = host_shape(info->components);
   reader r = {.path = path, .geometry = geometry, .child = {.socket = -1}};
   const int *d = info->dims, *g = geometry->global;
   *modes = (md_modes){0};
@@ -303,7 +325,7 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
   if (!md_counts(context)) MD_TRY(check_label(context, path, &info->label, wanted));
   double *norms = calloc((size_t)count, sizeof *norms);
   md_status status = norms ? MD_OK : md_fail_memory(context, (size_t)count * 8, "modes");
-  if (status == MD_OK) status = md_field_create(context, geometry, &host_shape, MD_EVEN, &r.host);
+  if (status == MD_OK) status = md_field_create(context, geometry, &host, MD_EVEN, &r.host);
   if (status == MD_OK) status = md_modes_create(context, geometry, &shape, count, modes);
   if (info->store == MD_FIXED) modes->roundoff = 0.5 / MD_FIXED8_STEPS;
   const bool scidac = md_vectors_recognised(context, path);

@@ -3,7 +3,8 @@
 #include "lattice/fields/modes.h"
 #include "lattice/gauge/gauge.h"
 
-/* Modes in HDF5: /modes/vectors [mode][t][z][y][x/2][3] of complex {r, i} (h5py reads it as complex
+/* Modes in HDF5: /modes/vectors [mode][t][z][y][x/2][3], of quarks with four spins [4][3] and of
+ * those with a fifth dimension [Ls][4][3], of complex {r, i} (h5py reads it as complex
  * but for half), or [mode][t][z][y][x/2] of {scale, r[3], i[3]} with integers of 8 bits: fixed8.
  * And attributes of /modes. All ranks write and read, each its own part, and a file can be read on
  * another rank grid than it was written on. Files are written to a temporary and renamed when
@@ -11,15 +12,17 @@
 
 enum { MD_MODES_TEXT = 160 };
 
-/* What the modes belong to: texts that must be equal on reading. The mass is not among them. */
+/* What the modes belong to: texts that must be equal on reading. The mass is not among them
+ * but where modes depend on it, as with spin: then it is said with the action. */
 typedef struct md_modes_label {
   char lattice_checksum[MD_MODES_TEXT]; /* of the links, see md_links_checksum */
-  char action[MD_MODES_TEXT];           /* with its parameters, as md_physics_words says them */
+  char action[MD_MODES_TEXT];           /* with its parameters, see md_deflation_label */
   char boundary[MD_MODES_TEXT];         /* in t: "antiperiodic" or "periodic" */
 } md_modes_label;
 
 typedef struct md_modes_info {
   int dims[MD_DIMS];
+  int components;     /* reals of a site: 6, with spin and slices more */
   int count;          /* modes of the file, the lowest first */
   int converged;      /* the lowest of them that met the tolerance, without a gap */
   double tolerance;   /* on their residuals */
@@ -42,10 +45,10 @@ md_status md_modes_write_as(md_context *context, const char *path,
                             const struct md_lattice_format *format, const md_modes *modes,
                             const md_modes_info *info);
 /* Writes the vectors, of any space and precision, in the precision info->store; its dims and count
- * are not read. Attributes: dims, format_version, the label, mass_independent (1), converged,
- * tolerance, eigenvalues, residuals, scale: a vector is scale times what is stored. Scale is 1 but
- * for half and for the scales of fixed8, which are so brought near 1. MD_ENVIRONMENT: disk.
- * Collective. */
+ * are not read. Attributes: dims, format_version, the label, mass_independent (1, with spin 0),
+ * converged, tolerance, eigenvalues, residuals, scale: a vector is scale times what is stored.
+ * Scale is 1 but for half and for the scales of fixed8, which are so brought near 1.
+ * MD_ENVIRONMENT: disk. Collective. */
 md_status md_modes_write(md_context *context, const char *path, const md_modes *modes,
                          const md_modes_info *info);
 /* What a file says of itself. MD_INPUT when it is none of modes. Collective. */

@@ -9,9 +9,10 @@
  * written to a temporary and renamed when complete (base/file.h); every chunk has a Fletcher32,
  * damage is MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
 
-/* Writes /propagator/solution [rhs][t][z][y][x][3] of complex {r, i} (h5py: complex128) from the
- * even and odd part, and the attributes beside `dims` (x,y,z,t) and `format_version` to that
- * dataset; with keep_old the file is to be new: as md_new_file.keep_old of base/file.h. */
+/* Writes /propagator/solution [rhs][t][z][y][x][3], of quarks with spin [4][3], of complex {r, i}
+ * (h5py: complex128) from the even and odd part, and the attributes beside `dims` (x,y,z,t) and
+ * `format_version` to that dataset; with keep_old the file is to be new: as md_new_file.keep_old of
+ * base/file.h. */
 md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
                               const md_field solution[MD_PARITIES], const md_attribute *attributes,
                               int count);
@@ -34,7 +35,8 @@ typedef struct md_named_field {
   md_field *field;
 } md_named_field;
 
-/* Writes each field to /checkpoint/NAME [rhs][t][z][y][x/2][3] and the attributes to /checkpoint:
+/* Writes each field to /checkpoint/NAME [rhs][t][z][y][x/2][3], with spin [4][3] and with slices
+ * [Ls][4][3], and the attributes to /checkpoint:
  * all of them or, on failure, the file that was there before. */
 md_status md_checkpoint_write(md_context *context, const char *path, const md_named_field *fields,
                               int field_count, const md_attribute *attributes, int count);

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-static const md_field_shape one_vector = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+static const md_field_shape one_vector = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
 
 /* Room for the vectors of one run: of both parities, as many as a site has on file. */
 typedef struct room {

@@ -95,6 +95,8 @@ def load(name):
         raise BadInput(f"{name}: {error.strerror}; give a report that --json wrote") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{name} is no JSON ({error}); give a report that --json wrote") from error
+    if isinstance(report, dict) and isinstance(report.get("report"), dict):  # with its job script, as in results/
+        report = report["report"]
     if not isinstance(report, dict) or not isinstance(report.get("command"), str):
         raise BadInput(f"{name} is no report of miniDirac: it names no command")
     if report.get("schema_version", 1) != 1:

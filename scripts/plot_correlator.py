@@ -31,7 +31,8 @@ def main():
     arguments = parser.parse_args()
     plot = pyplot()
     figure, (left, right) = plot.subplots(1, 2, figsize=(9, 3.8), constrained_layout=True)
-    for path in arguments.reports:
+    reports = []
+    for i, path in enumerate(arguments.reports):
         try:
             with open(path, encoding="utf-8") as file:
                 report = json.load(file)
@@ -41,12 +42,14 @@ def main():
         if not c:
             sys.exit(f"{path} has no pion correlator; solve with --source point:0,0,0,0 --json {path}")
         name = f"mass {report['mass']:g}, {str(report.get('lattice')).rsplit('/', 1)[-1]}"
-        left.semilogy(range(len(c)), c, "o-", markersize=4, label=name)
-        right.plot(range(len(c)), effective_mass(c), "o-", markersize=4, label=name)
-    left.set(xlabel="t", ylabel="C(t)", title="pion correlator")
-    right.set(xlabel="t", ylabel="effective mass in lattice units", title="effective mass", ylim=(0, None))
+        t = [at + min(0.1, 0.5 / len(arguments.reports)) * (i - (len(arguments.reports) - 1) / 2) for at in range(len(c))]
+        left.semilogy(t, c, "osD^v"[i % 5] + "-", markersize=4, label=name)
+        right.plot(t, effective_mass(c), "osD^v"[i % 5] + "-", markersize=4, label=name)
+        reports.append(str((report.get("machine") or {}).get("command_line") or path))
+    left.set(xlabel="t in lattice units", ylabel="C(t)", title="pion correlator")
+    right.set(xlabel="t in lattice units", ylabel="effective mass in lattice units", title="effective mass", ylim=(0, None))
     left.legend(fontsize="small")
-    caption(figure, report)
+    caption(figure, report, "\n".join(words[:160] for words in reports))
     figure.savefig(arguments.output, dpi=150)
 
 

@@ -3,24 +3,28 @@
 
 A panel per precision, all with the same axes. A colour is a backend and packing, a line style the reals in which a
 link is stored. The roofline is what the largest bandwidth of the run allows for links of 18 reals: operations per site
-and right-hand side over compulsory bytes, times that bandwidth.
+and right-hand side over compulsory bytes, times that bandwidth. Its ceiling is the fastest product of matrices of that
+precision, where ROWS are the JSON report of a suite that has some.
 """
 import argparse
 import sys
 
-from plotting import PRECISIONS, caption, colour, few_ticks, operator_name, pyplot, read_rows
+from plotting import PRECISIONS, caption, colour, decades, few_ticks, operator_name, pyplot, read_rows
 
 STYLES = {"18": ("-", "o"), "12": ("--", "s"), "8": (":", "^"), "13": ("--", "D"), "9": (":", "v")}
 
 
-def panel(axis, rows):
+def panel(axis, rows, ceiling):
     bandwidth = max(float(r["bandwidth_gbytes_per_s"]) for r in rows)
     whole = [r for r in rows if r["reconstruct"] == "18"]
     # Operations per site and right-hand side are what the rows say: speed over bytes per second times bytes.
     roof = sorted({(int(r["rhs"]), float(r["gflops"]) / float(r["roofline_fraction"])
                     * bandwidth / float(r["bandwidth_gbytes_per_s"])) for r in whole})
     if roof:
+        roof = [(rhs, min(speed, ceiling or speed)) for rhs, speed in roof]
         axis.plot(*zip(*roof), color="#999999", linewidth=4, alpha=0.5, zorder=0)
+    if ceiling:
+        axis.axhline(ceiling, color="#777777", linestyle=(0, (4, 3)), zorder=0)
     for kind in sorted({(operator_name(r), r["reconstruct"]) for r in rows}):
         mine = [r for r in rows if (operator_name(r), r["reconstruct"]) == kind]
         points = sorted((int(r["rhs"]), float(r["gflops"])) for r in mine)
@@ -30,7 +34,7 @@ def panel(axis, rows):
     axis.grid(alpha=0.3)
 
 
-def legend(figure, rows):
+def legend(figure, rows, ceiling):
     """One for all panels: colours, then line styles, then the roofline."""
     from matplotlib.lines import Line2D
 
@@ -40,6 +44,8 @@ def legend(figure, rows):
     handles += [Line2D([], [], color="#333333", linestyle=STYLES[r][0], marker=STYLES[r][1], markersize=4,
                        label=f"{r} reals per link") for r in reals]
     handles.append(Line2D([], [], color="#999999", linewidth=4, alpha=0.5, label="roofline, 18 reals"))
+    if ceiling:
+        handles.append(Line2D([], [], color="#777777", linestyle=(0, (4, 3)), label="fastest product of matrices"))
     figure.legend(handles=handles, loc="upper center", ncols=min(6, len(handles)), fontsize="small", frameon=False)
 
 
@@ -51,20 +57,21 @@ def main():
     arguments = parser.parse_args()
     plot = pyplot()
     rows, report = read_rows(arguments.rows)
+    products = [r for r in rows if r.get("part") == "gemm" and r["gflops_kernel"]]
     rows = [r for r in rows if r.get("precision") in PRECISIONS and r.get("roofline_fraction")]
     if not rows:
         sys.exit(f"{arguments.rows} has no rows of the stencil")
     precisions = [p for p in PRECISIONS if any(r["precision"] == p for r in rows)]
     size = (2.9 * len(precisions) + 1.2, 4.2)
     figure, axes = plot.subplots(1, len(precisions), figsize=size, squeeze=False, sharex=True, sharey=True)
+    ceilings = {p: max((float(r["gflops_kernel"]) for r in products if r["precision"] == p), default=None) for p in precisions}
     for axis, precision in zip(axes[0], precisions):
-        panel(axis, [r for r in rows if r["precision"] == precision])
+        panel(axis, [r for r in rows if r["precision"] == precision], ceilings[precision])
         axis.set_title(precision)
     few_ticks(axes[0][0].xaxis, [int(r["rhs"]) for r in rows])
-    low, high = min(float(r["gflops"]) for r in rows), max(float(r["gflops"]) for r in rows)
-    few_ticks(axes[0][0].yaxis, [m * 10.0**e for e in range(-3, 7) for m in (1, 2, 5) if low / 2 <= m * 10.0**e <= 2 * high])
+    decades(axes[0][0].yaxis, [float(r["gflops"]) for r in rows] + [c for c in ceilings.values() if c])
     axes[0][0].set_ylabel("GFLOP/s")
-    legend(figure, rows)
+    legend(figure, rows, any(ceilings.values()))
     dims = rows[0]["dims"]
     dims = dims if isinstance(dims, list) else dims.split("x")
     caption(figure, arguments.caption or report, "Deo on " + " x ".join(map(str, dims)))

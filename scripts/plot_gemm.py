@@ -10,7 +10,7 @@ The size axis is m = n = k for square shapes, k for a sweep of k alone, else 2 m
 import argparse
 import sys
 
-from plotting import caption, few_ticks, pyplot, read_rows as read_any
+from plotting import caption, decades, few_ticks, pyplot, read_rows as read_any
 
 
 REFERENCES = ("cublas", "openblas", "scalapack")
@@ -113,8 +113,7 @@ def main():
     axes.set_title(options.title)
     if options.log:
         axes.set_yscale("log")
-        values = [value for row in rows if (value := value_of(row, column)) > 0]
-        few_ticks(axes.yaxis, [10.0**e for e in range(-6, 8) if min(values) / 10 <= 10.0**e <= 10 * max(values)])
+        decades(axes.yaxis, [value for row in rows if (value := value_of(row, column)) > 0])
     else:
         axes.set_ylim(bottom=0)
     axes.grid(alpha=0.3)

@@ -11,7 +11,7 @@ import json
 import sys
 
 from plot_gemm import KERNELS, REFERENCES, read_rows, value_of
-from plotting import caption, few_ticks, pyplot
+from plotting import caption, decades, pyplot
 
 
 def kernel_of(row):
@@ -69,8 +69,7 @@ def main():
         for axes in axes_row:
             axes.set_yscale("log")
             axes.grid(alpha=0.3)
-    rates = [rate for row in rows if (rate := 1e-3 * value_of(row, "gflops_kernel")) > 0]
-    few_ticks(grid[0][0].yaxis, [tick for tick in (10.0**e for e in range(-5, 4)) if min(rates) / 5 <= tick <= 5 * max(rates)])
+    decades(grid[0][0].yaxis, [rate for row in rows if (rate := 1e-3 * value_of(row, "gflops_kernel")) > 0])
     handles = {}
     for axes in grid.flat:
         for handle, label in zip(*axes.get_legend_handles_labels()):

@@ -66,6 +66,9 @@ def main():
           [(turned("stacked-16bit"), "B (turned): k = 0 .. 47 to the right, 16 bits", both)])
     write(f"{folder}/packing-stacked-double.svg",
           [(turned("stacked-double"), "B (turned): k = 0 .. 47 to the right, double", both)])
+    write(f"{folder}/packing-spins.svg",
+          [(grid(tiles, "spins"), "A: rows g, g+8 of both accumulators, k = 0 .. 47 to the right; "
+            "digits: the spin and the one added to it", both)])
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ import argparse
 import json
 import math
 
-from plotting import PRECISIONS, caption, colour, few_ticks, operator_name, pyplot
+from plotting import PRECISIONS, caption, colour, decades, operator_name, pyplot
 
 OPERATIONS = ("Deo", "Doe", "MdagM", "antisymmetry")
 
@@ -68,8 +68,7 @@ def plot_errors(report, path):
     axes[1][0].set_ylabel("relative L2 error; bar: a-priori bound")
     errors = [row[key] for row in report["rows"] for key in ("rel_l2_error", "bound") if row[key]]
     if errors:
-        low, high = math.floor(math.log10(min(errors))), math.ceil(math.log10(max(errors)))
-        few_ticks(axes[1][0].yaxis, [10.0**e for e in range(low, high + 1)])
+        decades(axes[1][0].yaxis, errors)
     names = {operator_name(row): colour(row) for row in report["rows"]}
     handles = [Line2D([], [], color=paint, label=name) for name, paint in sorted(names.items())]
     if handles:

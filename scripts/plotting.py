@@ -1,22 +1,25 @@
 """What the plot scripts share."""
 import csv
 import json
+import math
 import sys
 
-# One colour for each backend and packing, everywhere; distinguishable also by the colour-blind.
-COLOURS = {
-    "cpu_ref": "#555555",
-    "cpu_simd": "#0072b2",
-    "cuda": "#009e73",
-    "tensor stacked": "#d55e00",
-    "tensor block8": "#cc79a7",
-    "tensor diagonal": "#e69f00",
-    "tensor single": "#56b4e9",
-    "tensor_emu stacked": "#a04000",
-    "tensor_emu block8": "#8f5577",
-    "tensor_emu diagonal": "#9a6a00",
-    "tensor_emu single": "#3b7a9e",
+# For each backend and packing a colour on light paper and one on dark, everywhere; distinguishable also by the
+# colour-blind, and by at least 3 to 1 from the paper.
+PALETTE = {
+    "cpu_ref": ("#555b61", "#b5bcc4"),
+    "cpu_simd": ("#0072b2", "#58b4f0"),
+    "cuda": ("#00805c", "#2fc795"),
+    "tensor stacked": ("#c44e00", "#ff8a4c"),
+    "tensor block8": ("#b34f8f", "#e58cc4"),
+    "tensor diagonal": ("#8a6d00", "#e0b83a"),
+    "tensor single": ("#6a51c9", "#a99bff"),
+    "tensor_emu stacked": ("#a1232b", "#ff9aa0"),
+    "tensor_emu block8": ("#7d4a6b", "#c99ab8"),
+    "tensor_emu diagonal": ("#6b5a1e", "#bfae6a"),
+    "tensor_emu single": ("#40358a", "#8f88d8"),
 }
+COLOURS = {name: light for name, (light, _) in PALETTE.items()}
 PRECISIONS = ("double", "single", "half", "bf16", "fixed")
 
 
@@ -71,6 +74,16 @@ def few_ticks(axis, values):
     axis.set_ticks([], minor=True)
 
 
+def decades(axis, values):
+    """Labels the decades of a logarithmic axis around values above 0, with 2 and 5 where there are few; ticks between."""
+    low, high = min(values) / 2, 2 * max(values)
+    inside = lambda steps: [m * 10.0**e for e in range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+                            for m in steps if low <= m * 10.0**e <= high]
+    few_ticks(axis, inside((1, 2, 5)) if len(inside((1, 2, 5))) <= 6 else inside((1,)))
+    between = inside(range(2, 10))
+    axis.set_ticks(between, [""] * len(between), minor=True)
+
+
 def caption(figure, report, work=""):
     """What was done, and machine, date and commit of a report, below the panels; a text is taken as it is."""
     words = report or ""
@@ -80,4 +93,5 @@ def caption(figure, report, work=""):
         device = next((gpu["name"] for gpu in gpus if gpu.get("name")), machine.get("cpu"))
         words = ", ".join(str(word) for word in (device, machine.get("date_utc"), report.get("commit")) if word)
     if work or words:
-        figure.supxlabel("; ".join(part for part in (work, words) if part), fontsize=7, color="#555555")
+        parts = ("\n" if "\n" in work else "; ").join(part for part in (work, words) if part)
+        figure.supxlabel(parts.replace("$", r"\$"), fontsize=7, color="#555555")

@@ -190,14 +190,14 @@ md_geometry *md_test_action_geometry(md_context *context, md_action action, cons
 
 void md_test_random_field(md_context *context, const md_geometry *geometry, md_precision precision,
                           int n_rhs, int parity, uint64_t seed, md_field *field) {
-  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true, false};
   md_test_random_shape(context, geometry, &shape, parity, seed, field);
 }
 
 void md_test_random_shape(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, uint64_t seed, md_field *field) {
   const int n_rhs = shape->n_rhs;
-  const md_field_shape exact = {MD_DOUBLE, MD_HOST, shape->components, n_rhs, true};
+  const md_field_shape exact = {MD_DOUBLE, MD_HOST, shape->components, n_rhs, true, false};
   md_field both[MD_PARITIES] = {{.n_rhs = n_rhs}, {.n_rhs = n_rhs}}; /* one of them without sites */
   MD_REQUIRE(context, md_field_create(context, geometry, &exact, parity, &both[parity]));
   md_source_gaussian(both, seed);

@@ -5,6 +5,7 @@
 #include "dirac/backend.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -172,13 +173,15 @@ static bool reads_halo(const cpu_ref *s, int parity, int64_t site) {
 
 static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   const cpu_ref *s = state;
-  const int n = call->out->components;
-  double *result; /* of a site */
-  MD_TRY(md_allocate(context, (size_t)(n * call->out->n_rhs) * sizeof *result, "cpu_ref",
-                     (void **)&result));
+  const int n = call->out->components, room = n * call->out->n_rhs;
+  double *results; /* of a site, for each thread */
+  MD_TRY(md_allocate(context, (size_t)room * (size_t)context->threads * sizeof *results, "cpu_ref",
+                     (void **)&results));
   const md_hop_end *end = call->end;
   md_field *out = call->out;
+#pragma omp parallel for schedule(static) num_threads(context->threads)
   for (int64_t i = 0; i < out->sites; i++) {
+    double *result = results + (ptrdiff_t)room * omp_get_thread_num();
     if (call->range != MD_RANGE_ALL &&
         reads_halo(s, out->parity, i) != (call->range == MD_RANGE_BOUNDARY))
       continue;
@@ -191,7 +194,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *call) 
     }
     md_field_set(out, i, result);
   }
-  free(result);
+  free(results);
   return MD_OK;
 }
 

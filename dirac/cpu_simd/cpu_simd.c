@@ -136,14 +136,6 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   return md_simd_load(context, links, request, md_isa_best(), 0, state);
 }
 
-static md_status check(md_context *context, const md_backend_request *request) {
-  const bool narrow = md_precision_bytes(request->precision) < 4;
-  if (!narrow || md_action_get(request->action)->spins == 1) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "backend cpu_simd serves action %s in double and single, got %s",
-                 md_action_name(request->action), md_precision_name(request->precision));
-}
-
 static md_status hop(md_context *context, void *state, const md_hop_call *asked) {
   const md_simd_state *s = state;
   const md_hop_end end = md_hop_end_of(asked);
@@ -194,7 +186,6 @@ const md_backend md_backend_cpu_simd = {
     .packings = 1u << MD_PACKING_NONE,
     .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS,
     .speed = 10,
-    .check = check,
     .load = load,
     .unload = unload,
     .hop = hop,

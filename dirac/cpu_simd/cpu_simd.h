@@ -69,7 +69,7 @@ typedef struct md_simd_call {
 typedef void md_simd_kernel(const md_simd_call *call, int64_t begin, int64_t end);
 
 /* What one instruction set and precision offers for one or two link fields; [0] reconstruct-18, [1]
- * reconstruct-12. `spins`, for one right-hand side and for many: H, NULL in types of 16 bits. */
+ * reconstruct-12. `spins`, for one right-hand side and for many: H. */
 typedef struct md_simd_kernels {
   int lanes;
   md_simd_kernel *one[2], *many[2], *spins[2][2];

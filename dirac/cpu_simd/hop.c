@@ -1,43 +1,27 @@
 /* The stencil of cpu_simd, compiled for each storage type (SUFFIX; STORED; ARITH, double or float;
  * SCALED where fermion sites carry a scale; LINK_UNIT, what stored links are multiples of, where
- * that is not 1; SPINS where H is served), for links in SU(3), of 18 or 12 reals, as FIELDS 1, for
+ * that is not 1), for links in SU(3), of 18 or 12 reals, as FIELDS 1, for
  * any matrices, whose LINK_UNIT is in the call, as FIELDS 2, and once for each instruction set
  * (MD_ISA names it). Every site goes through the same instructions, whatever the range, thread or
  * rank that it falls to. */
 #include "dirac/cpu_simd/cpu_simd.h"
-#include "lattice/fields/lanes.h"
+#include "lattice/fields/stored_lanes.inc.h"
 
-#define VECTOR MD_JOIN(md_lanes_, ARITH)
-#define LOAD MD_JOIN(md_load_, SUFFIX)
-#define STORE MD_JOIN(md_store_, SUFFIX)
-#define STREAM MD_JOIN(md_stream_, SUFFIX)
-#define PERMUTE MD_JOIN(md_permute_, ARITH)
-#define PICK MD_JOIN(md_pick_, ARITH)
-#define NEGATE MD_JOIN(md_negate_, ARITH)
-#define SCALE_OF MD_JOIN(md_scale_of_, SUFFIX)
-enum { LANES = MD_JOIN(MD_LANES_OF_, ARITH), TERMS = MD_DIRECTIONS * FIELDS };
+enum { TERMS = MD_DIRECTIONS * FIELDS };
 
 #include "dirac/cpu_simd/hop_many.inc.h"
 #include "dirac/cpu_simd/hop_one.inc.h"
+#if FIELDS == 1
+#include "dirac/cpu_simd/hop_spins.inc.h"
+#endif
 
 #define NAMED(name) MD_JOIN(name, MD_JOIN(SUFFIX, MD_JOIN(_, MD_ISA)))
-#ifdef SPINS
-#include "dirac/cpu_simd/hop_spins.inc.h"
-#define OF_SPINS                                                                                   \
-  {                                                                                                \
-    {spins_one_18, spins_one_12}, {                                                                \
-      spins_many_18, spins_many_12                                                                 \
-    }                                                                                              \
-  }
-#else
-#define OF_SPINS                                                                                   \
-  {                                                                                                \
-    { NULL }                                                                                       \
-  }
-#endif
 #if FIELDS == 1
 const md_simd_kernels NAMED(md_simd_kernels_) = {
-    LANES, {one_18, one_12}, {many_18, many_12}, OF_SPINS};
+    LANES,
+    {one_18, one_12},
+    {many_18, many_12},
+    {{spins_one_18, spins_one_12}, {spins_many_18, spins_many_12}}};
 #else
 const md_simd_kernels NAMED(md_simd_two_) = {LANES, {one_18, NULL}, {many_18, NULL}, {{NULL}}};
 #endif

@@ -11,6 +11,9 @@ enum { MOST_VECTORS = 4 };
 enum { MOST_VECTORS = 2 };
 #endif
 
+/* Whether links are used as they are stored. */
+#define AS_STORED(reals) (!SCALED && (reals) == MD_LINK_REALS && sizeof(STORED) == sizeof(ARITH))
+
 /* The links of a site as [real][term] in the arithmetic type. */
 typedef ARITH site_links[MD_LINK_REALS][TERMS];
 
@@ -78,11 +81,15 @@ static inline strip add_product(strip sum, ARITH u, strip v, int vectors) {
   return sum;
 }
 
-/* (a, b) + i (c, d) = (a - d, b + c) */
-static inline void store_sum(ARITH *out, VECTOR re, VECTOR im) {
+/* i times (re, im) in turn: (-im, re). */
+static inline VECTOR times_i(VECTOR v) {
   int32_t swap[LANES];
   for (int l = 0; l < LANES; l++) swap[l] = l ^ 1;
-  const VECTOR both = re + NEGATE(PERMUTE(im, im, PICK(swap)), 0x5555u);
+  return NEGATE(PERMUTE(v, v, PICK(swap)), 0x5555u);
+}
+
+static inline void store_sum(ARITH *out, VECTOR re, VECTOR im) {
+  const VECTOR both = re + times_i(im);
   memcpy(out, &both, sizeof both);
 }
 static inline void store_strip(ARITH *out, strip re, strip im, int vectors) {
@@ -149,12 +156,12 @@ static inline void sum_site(const md_simd_call *call, int64_t block, const site_
 }
 
 #if SCALED
-/* Sets the scale of the site; returns its inverse. */
-static inline ARITH rescale_site(const ARITH *sum, int row, float *scale) {
+/* Sets the scale of a site; returns its inverse. */
+static inline ARITH rescale_site(int rows, int apart, int row, const ARITH *sum, float *scale) {
   uint32_t largest = 0, bits;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < rows; i++)
     for (int l = 0; l < row; l++) { /* bit patterns of |v| are ordered as the values are */
-      memcpy(&bits, &sum[i * MOST_REALS + l], sizeof bits);
+      memcpy(&bits, &sum[i * apart + l], sizeof bits);
       bits &= INT32_MAX;
       largest = bits > largest ? bits : largest;
     }
@@ -163,40 +170,42 @@ static inline ARITH rescale_site(const ARITH *sum, int row, float *scale) {
 }
 #endif
 
-/* sum = b sum + a x */
-static inline void add_epilogue(const md_simd_call *call, int64_t site, ARITH *sum) {
+/* sum = b sum + a x, for `rows` rows that are `apart`; x at its first. */
+static inline void add_epilogue(const md_simd_call *call, ARITH a, const STORED *x, int rows,
+                                int apart, ARITH *sum) {
   const int row = 2 * call->n_rhs;
   const ARITH b = (ARITH)call->b;
-  ARITH a = (ARITH)call->a;
-#if SCALED
-  if (call->x) a *= call->x_scale[site];
-#endif
-  const STORED *x = call->x ? (const STORED *)call->x + site * 3 * row : NULL;
-  for (int i = 0; i < 3; i++)
+  for (int i = 0; i < rows; i++)
     for (int l = 0; l < row; l += LANES) {
       VECTOR s;
-      memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
+      memcpy(&s, sum + i * apart + l, sizeof s);
       s = b * s;
       if (call->x) s += a * LOAD(x + i * row + l);
-      memcpy(sum + i * MOST_REALS + l, &s, sizeof s);
+      memcpy(sum + i * apart + l, &s, sizeof s);
     }
 }
 
-/* Epilogue, new scale, and rounding to the stored type. */
-static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *sum) {
+/* Epilogue, new scale, and rounding to the stored type of one of the parts of a site, `rows` rows;
+ * all of it where it has a scale. */
+static inline void finish_part(const md_simd_call *call, int64_t site, int parts, int part,
+                               int rows, int apart, ARITH *sum) {
   const int row = 2 * call->n_rhs;
-  ARITH factor = 1;
-  add_epilogue(call, site, sum);
+  const int64_t at = (site * parts + part) * rows * row;
+  ARITH factor = 1, a = (ARITH)call->a;
 #if SCALED
-  factor = rescale_site(sum, row, &call->out_scale[site]);
+  if (call->x) a *= call->x_scale[site];
+#endif
+  add_epilogue(call, a, (const STORED *)call->x + at, rows, apart, sum);
+#if SCALED
+  factor = rescale_site(rows, apart, row, sum, &call->out_scale[site]);
 #endif
   const bool stream = call->stream && MD_VECTOR_BYTES == 64 &&
                       (size_t)row * sizeof(STORED) % 64 == 0; /* whole lines */
-  STORED *out = (STORED *)call->out + site * 3 * row;
-  for (int i = 0; i < 3; i++)
+  STORED *out = (STORED *)call->out + at;
+  for (int i = 0; i < rows; i++)
     for (int l = 0; l < row; l += LANES) {
       VECTOR s;
-      memcpy(&s, sum + i * MOST_REALS + l, sizeof s);
+      memcpy(&s, sum + i * apart + l, sizeof s);
       s *= factor;
       if (row - l < LANES) {
         STORED lane[LANES];
@@ -211,20 +220,19 @@ static inline void finish_site(const md_simd_call *call, int64_t site, ARITH *su
 
 static inline void many(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
   const size_t bytes = (size_t)reals * TERMS * sizeof(STORED);
-  const bool as_stored = !SCALED && reals == MD_LINK_REALS && sizeof(STORED) == sizeof(ARITH);
   ARITH sum[3 * MOST_REALS] __attribute__((aligned(64)));
   site_links u __attribute__((aligned(64)));
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k;
     const char *links = (const char *)call->links + (size_t)block * bytes,
                *ahead = links + 2 * bytes;
-    if (as_stored)
+    if (AS_STORED(reals))
       sum_site(call, block, (const ARITH(*)[TERMS])(const void *)links, ahead, sum);
     else {
       unpack(call, block, reals, u);
       sum_site(call, block, (const ARITH(*)[TERMS])u, ahead, sum);
     }
-    finish_site(call, call->plan->site[block], sum);
+    finish_part(call, call->plan->site[block], 1, 0, 3, MOST_REALS, sum);
   }
   if (call->stream) md_stream_end();
 }

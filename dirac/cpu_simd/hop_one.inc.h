@@ -36,14 +36,14 @@ static inline VECTOR neighbour_scales(const md_simd_plan *plan, int64_t e, const
 }
 
 /* Divides the values by a new scale, stores the scale of the first `count` lanes. */
-static inline void rescale(VECTOR v[MD_FERMION_REALS], float *scale, int count) {
+static inline void rescale(int planes, VECTOR *v, float *scale, int count) {
   md_lanes_int32 largest = {0}; /* bit patterns of |v| are ordered as the values are */
-  for (int c = 0; c < MD_FERMION_REALS; c++) {
+  for (int c = 0; c < planes; c++) {
     const md_lanes_int32 bits = (md_lanes_int32)v[c] & INT32_MAX;
     largest = md_lanes_larger(bits, largest);
   }
   const VECTOR chosen = SCALE_OF(largest), inverse = 1.0f / chosen;
-  for (int c = 0; c < MD_FERMION_REALS; c++) v[c] *= inverse;
+  for (int c = 0; c < planes; c++) v[c] *= inverse;
   if (count == LANES)
     md_store_single(scale, chosen);
   else
@@ -81,10 +81,9 @@ INLINED void fetch_links(const char *p, md_simd_fetch fetch) {
 }
 
 /* Asks L2 for the neighbours of entry e. */
-INLINED void fetch_neighbours(const md_simd_plan *plan, int64_t e, const STORED *in,
-                              int64_t stride) {
-  for (int c = 0; c < MD_FERMION_REALS; c++)
-    __builtin_prefetch(in + plan->first[e] + c * stride, 0, 2);
+INLINED void fetch_neighbours(const md_simd_plan *plan, int64_t e, const STORED *in, int64_t stride,
+                              int planes) {
+  for (int c = 0; c < planes; c++) __builtin_prefetch(in + plan->first[e] + c * stride, 0, 2);
 }
 
 /* Each load fetches the line `ahead` bytes further in the stream of links. The loads themselves are
@@ -128,7 +127,7 @@ INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, md_si
     const int64_t e = block * TERMS + d;
     VECTOR v[6], a[6], b[6], c[6];
     if (fetch == MD_SIMD_FETCH_ONCE && reals == MD_LINK_REALS && d % MD_DIMS >= MD_Z)
-      fetch_neighbours(plan, e + TERMS, (const STORED *)call->in, call->in_stride);
+      fetch_neighbours(plan, e + TERMS, (const STORED *)call->in, call->in_stride, 6);
     neighbours(plan, e, call->in, call->in_stride, v);
 #if SCALED
     VECTOR scale = neighbour_scales(plan, e, call->in_scale);
@@ -148,26 +147,6 @@ INLINED void sum_block(const md_simd_call *call, int64_t block, int reals, md_si
     ADD_ROW(2, c, re2, im2);
   }
   sum[0] = re0, sum[1] = im0, sum[2] = re1, sum[3] = im1, sum[4] = re2, sum[5] = im2;
-}
-
-/* The first `count` lanes of a plane; the others are zero. */
-static inline VECTOR load_part(const STORED *p, int count) {
-  STORED lane[LANES] = {0};
-  if (count == LANES) return LOAD(p);
-  for (int l = 0; l < count; l++) lane[l] = p[l];
-  return LOAD(lane);
-}
-static inline void store_part(STORED *p, VECTOR v, int count, bool stream) {
-  if (count == LANES) {
-    if (stream)
-      STREAM(p, v);
-    else
-      STORE(p, v);
-    return;
-  }
-  STORED lane[LANES];
-  STORE(lane, v);
-  for (int l = 0; l < count; l++) p[l] = lane[l];
 }
 
 /* The plan is read a little at a time, too seldom for the hardware to see that it is a stream. */
@@ -204,7 +183,7 @@ INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals
       for (int c = 0; c < 6; c++) sum[c] += scale * load_part(x + c * call->x_stride, count);
     }
 #if SCALED
-    rescale(sum, call->out_scale + site, count);
+    rescale(6, sum, call->out_scale + site, count);
 #endif
     for (int c = 0; c < 6; c++)
       store_part((STORED *)call->out + site + c * call->out_stride, sum[c], count, stream);

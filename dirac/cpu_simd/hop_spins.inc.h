@@ -1,160 +1,238 @@
-/* H of quarks with four spins, slice by slice: LANES sites at once, or with many right-hand sides
- * LANES of them at one site, real and imaginary parts in vectors apart. Each neighbour is projected
- * to half a spinor, which the link multiplies. Part of hop.c. */
+/* H of quarks with four spins: LANES sites at once, real and imaginary parts in vectors apart, or
+ * with many right-hand sides rows of (re, im) at one site. Each neighbour is projected to half a
+ * spinor (lattice/halo/half_spinor.h), which the link multiplies; the links of a block serve all
+ * its slices. Part of hop.c. */
+
+#include "lattice/halo/half_spinor.h"
 
 enum { SPINOR = 24, HALF = 12 };
+/* Results of a block that wait for the scale of their sites. */
+#if SCALED
+#define MOST_WAITING MD_MAX_COMPONENTS
+#else
+#define MOST_WAITING SPINOR
+#endif
 
-/* y += i^q x of one spin. */
+INLINED VECTOR arith_at(const ARITH *p) {
+  VECTOR v;
+  memcpy(&v, p, sizeof v);
+  return v;
+}
+
+/* What follows is written without loops: gcc keeps sums in registers, and what does not depend on
+ * data out of the kernel, only where it sees that before it unrolls any. */
+
+/* y += i^q x of one spin, with parts apart; y + i^q x in rows. */
+INLINED void add_turned_pair(int q, const VECTOR *x, VECTOR *y) {
+  y[0] += q == 0 ? x[0] : q == 1 ? -x[1] : q == 2 ? -x[0] : x[1];
+  y[1] += q == 0 ? x[1] : q == 1 ? x[0] : q == 2 ? -x[1] : -x[0];
+}
 INLINED void add_turned(int q, const VECTOR x[6], VECTOR y[6]) {
-  for (int c = 0; c < 6; c += 2) {
-    const VECTOR re = q == 0 ? x[c] : q == 1 ? -x[c + 1] : q == 2 ? -x[c] : x[c + 1];
-    const VECTOR im = q == 0 ? x[c + 1] : q == 1 ? x[c] : q == 2 ? -x[c + 1] : -x[c];
-    y[c] += re;
-    y[c + 1] += im;
-  }
+  add_turned_pair(q, x, y);
+  add_turned_pair(q, x + 2, y + 2);
+  add_turned_pair(q, x + 4, y + 4);
+}
+INLINED VECTOR plus_turned(VECTOR y, int q, VECTOR x) {
+  const VECTOR turned = q % 2 ? times_i(x) : x;
+  return q < 2 ? y + turned : y - turned;
 }
 
-/* sum += (1 -+ gamma_mu) u psi. With q the powers of i in -+ S_mu, row by row (dirac/wilson:
- * gamma_mu = [[0, S], [S^dag, 0]]), which has its entries beside the diagonal where `swap`: the
- * upper spins of the projection are h_k = psi_k + i^q_k psi_(2 + k ^ swap), the lower ones follow
- * from h. */
-INLINED void add_leg(const VECTOR psi[SPINOR], const VECTOR u[MD_LINK_REALS], int swap, int q0,
-                     int q1, VECTOR sum[SPINOR]) {
-  const int q[2] = {q0, q1};
-  for (int k = 0; k < 2; k++) {
-    VECTOR v[6], g[6];
-    for (int c = 0; c < 6; c++) v[c] = psi[6 * k + c];
-    add_turned(q[k], psi + HALF + 6 * (k ^ swap), v);
-    for (int row = 0; row < 3; row++) {
-      VECTOR re = {0}, im = {0};
-      ADD_ROW(row, u + 6 * row, re, im);
-      g[2 * row] = re;
-      g[2 * row + 1] = im;
+/* g = a row of a link, u[real * LANES ..], times v. */
+INLINED void multiply_row(const ARITH *u, const VECTOR v[6], VECTOR g[2]) {
+  const VECTOR a[6] = {arith_at(u),
+                       arith_at(u + LANES),
+                       arith_at(u + 2 * LANES),
+                       arith_at(u + 3 * LANES),
+                       arith_at(u + 4 * LANES),
+                       arith_at(u + 5 * LANES)};
+  VECTOR re = {0}, im = {0};
+  ADD_ROW(0, a, re, im);
+  g[0] = re;
+  g[1] = im;
+}
+
+/* sum += (1 -+ gamma_mu) u psi as far as spin k of the half spinor and what follows from it. */
+INLINED void add_spin(const VECTOR psi[SPINOR], const ARITH *u, int k, int other, int q,
+                      VECTOR sum[SPINOR]) {
+  VECTOR v[6] = {psi[6 * k],     psi[6 * k + 1], psi[6 * k + 2],
+                 psi[6 * k + 3], psi[6 * k + 4], psi[6 * k + 5]};
+  VECTOR g[6];
+  add_turned(q, psi + 6 * other, v);
+  multiply_row(u, v, g);
+  multiply_row(u + 6 * LANES, v, g + 2);
+  multiply_row(u + 12 * LANES, v, g + 4);
+  add_turned(0, g, sum + 6 * k);
+  add_turned((4 - q) % 4, g, sum + 6 * other);
+}
+INLINED void add_leg(const VECTOR psi[SPINOR], const ARITH *u, bool swap, int q_0, int q_1,
+                     VECTOR sum[SPINOR]) {
+  add_spin(psi, u, 0, 2 + swap, q_0, sum);
+  add_spin(psi, u, 1, 3 - swap, q_1, sum);
+}
+
+/* The same of LANES reals of rows that are `row` apart. */
+INLINED VECTOR row_times(const site_links u, int i, int d, const VECTOR v[3], const VECTOR w[3]) {
+  VECTOR g = u[6 * i][d] * v[0];
+  g += u[6 * i + 1][d] * w[0];
+  g += u[6 * i + 2][d] * v[1];
+  g += u[6 * i + 3][d] * w[1];
+  g += u[6 * i + 4][d] * v[2];
+  g += u[6 * i + 5][d] * w[2];
+  return g;
+}
+INLINED VECTOR half_of(const STORED *upper, int q, const STORED *lower) {
+  return plus_turned(LOAD(upper), q, LOAD(lower));
+}
+INLINED void add_colour(int q, VECTOR g, VECTOR *upper, VECTOR *lower) {
+  *upper += g;
+  *lower = plus_turned(*lower, (4 - q) % 4, g);
+}
+INLINED void add_spin_of_rows(const STORED *psi, int row, const site_links u, int d, int k,
+                              int other, int q, VECTOR sum[HALF]) {
+  const STORED *upper = psi + 3 * k * row, *lower = psi + 3 * other * row;
+  const VECTOR v[3] = {half_of(upper, q, lower), half_of(upper + row, q, lower + row),
+                       half_of(upper + 2 * row, q, lower + 2 * row)};
+  const VECTOR w[3] = {times_i(v[0]), times_i(v[1]), times_i(v[2])};
+  VECTOR *to = sum + 3 * k, *also = sum + 3 * other;
+  add_colour(q, row_times(u, 0, d, v, w), to, also);
+  add_colour(q, row_times(u, 1, d, v, w), to + 1, also + 1);
+  add_colour(q, row_times(u, 2, d, v, w), to + 2, also + 2);
+}
+
+/* The links of a block in the arithmetic type, with the scales of the neighbours in them: room, or
+ * as they are stored. */
+INLINED const ARITH *block_links(const md_simd_call *call, int64_t block, int reals, ARITH *room) {
+  const STORED *links = (const STORED *)call->links + block * TERMS * reals * LANES;
+  if (AS_STORED(reals)) return (const ARITH *)(const void *)links;
+  for (int d = 0; d < TERMS; d++, links += reals * LANES) {
+    VECTOR u[MD_LINK_REALS];
+    for (int c = 0; c < reals; c++) {
+      u[c] = LOAD(links + c * LANES);
+#if defined LINK_UNIT
+      u[c] *= LINK_UNIT;
+#endif
     }
-    add_turned(0, g, sum + 6 * k);
-    add_turned((4 - q[k]) % 4, g, sum + HALF + 6 * (k ^ swap));
+    if (reals != MD_LINK_REALS) third_row(u, u + 6, call->plan->sign[block * TERMS + d], u + 12);
+#if SCALED
+    const VECTOR scale = neighbour_scales(call->plan, block * TERMS + d, call->in_scale);
+    for (int c = 0; c < MD_LINK_REALS; c++) u[c] *= scale;
+#endif
+    memcpy(room + d * MD_LINK_REALS * LANES, u, sizeof u);
+  }
+  return room;
+}
+
+/* out = a x + b sum of a slice, but for the division by the scales where sites have them. */
+INLINED void end_spinor(const md_simd_call *call, int64_t site, int slice, int count,
+                        VECTOR sum[SPINOR]) {
+  const STORED *x = (const STORED *)call->x + site + slice * SPINOR * call->x_stride;
+  for (int c = 0; c < SPINOR; c++) sum[c] = (ARITH)call->b * sum[c];
+  if (!call->x) return;
+#if SCALED
+  VECTOR a = {0};
+  for (int l = 0; l < count; l++) a[l] = (ARITH)call->a * call->x_scale[site + l];
+#else
+  const ARITH a = (ARITH)call->a;
+#endif
+  for (int c = 0; c < SPINOR; c++) sum[c] += a * load_part(x + c * call->x_stride, count);
+}
+
+/* The neighbours of entry e in a slice. */
+INLINED void load_spinor(const md_simd_plan *plan, int64_t e, const STORED *in, int64_t stride,
+                         VECTOR psi[SPINOR]) {
+  if (e % MD_DIMS >= MD_Z) fetch_neighbours(plan, e + TERMS, in, stride, SPINOR);
+  neighbours(plan, e, in, stride, psi);
+  neighbours(plan, e, in + 6 * stride, stride, psi + 6);
+  neighbours(plan, e, in + 12 * stride, stride, psi + 12);
+  neighbours(plan, e, in + 18 * stride, stride, psi + 18);
+}
+
+INLINED void spins_of_block(const md_simd_call *call, int64_t block, int reals) {
+  const md_simd_plan *plan = call->plan;
+  const int64_t site = plan->site[block];
+  const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
+  const int waits = SCALED ? call->slices * SPINOR : SPINOR;
+  ARITH room[TERMS * MD_LINK_REALS * LANES] __attribute__((aligned(64)));
+  VECTOR waiting[MOST_WAITING];
+  const ARITH *u = block_links(call, block, reals, room);
+  for (int slice = 0; slice < call->slices; slice++) {
+    const STORED *in = (const STORED *)call->in + slice * SPINOR * call->in_stride;
+    STORED *out = (STORED *)call->out + site + (SCALED ? 0 : slice * SPINOR * call->out_stride);
+    VECTOR sum[SPINOR] = {{0}};
+#define ADD_LEG(d, swap, q_0, q_1)                                                                 \
+  load_spinor(plan, block *TERMS + d, in, call->in_stride, psi);                                   \
+  add_leg(psi, u + d * MD_LINK_REALS * LANES, swap, q_0, q_1, sum);
+    VECTOR psi[SPINOR];
+    MD_EACH_HALF_SPINOR(ADD_LEG)
+#undef ADD_LEG
+    end_spinor(call, site, slice, count, sum);
+    memcpy(waiting + (SCALED ? slice * SPINOR : 0), sum, sizeof sum);
+    if (SCALED && slice + 1 < call->slices) continue;
+#if SCALED
+    rescale(waits, waiting, call->out_scale + site, count);
+#endif
+    for (int c = 0; c < waits; c++)
+      store_part(out + c * call->out_stride, waiting[c], count, false);
   }
 }
 
-/* The link of a term of a block, LANES sites or one. */
-INLINED void load_link(const md_simd_call *call, int64_t block, int d, int reals, bool many,
-                       VECTOR u[MD_LINK_REALS]) {
-  const STORED *links = (const STORED *)call->links;
-  for (int c = 0; c < reals; c++)
-    if (many)
-      u[c] = (VECTOR){0} + (ARITH)links[(block * reals + c) * TERMS + d];
-    else
-      u[c] = LOAD(links + ((block * TERMS + d) * reals + c) * LANES);
-  if (reals != MD_LINK_REALS)
-    third_row(u, u + 6,
-              many && call->plan->sign[block * TERMS + d] ? ~0u
-                                                          : call->plan->sign[block * TERMS + d],
-              u + 12);
-}
-
-/* `count` pairs (re, im) that follow each other, apart. */
-INLINED void load_pairs(const STORED *p, int count, VECTOR *re, VECTOR *im) {
-  STORED lane[2 * LANES] = {0};
-  int32_t even[LANES], odd[LANES];
-  for (int l = 0; l < LANES; l++) odd[l] = 1 + (even[l] = 2 * l);
-  if (count < LANES) {
-    memcpy(lane, p, 2 * (size_t)count * sizeof *p);
-    p = lane;
-  }
-  const VECTOR a = LOAD(p), b = LOAD(p + LANES);
-  *re = PERMUTE(a, b, PICK(even));
-  *im = PERMUTE(a, b, PICK(odd));
-}
-INLINED void store_pairs(STORED *p, int count, VECTOR re, VECTOR im) {
-  STORED lane[2 * LANES], *to = count < LANES ? lane : p;
-  int32_t low[LANES], high[LANES];
-  for (int l = 0; l < LANES; l++) high[l] = LANES / 2 + (low[l] = l / 2 + l % 2 * LANES);
-  STORE(to, PERMUTE(re, im, PICK(low)));
-  STORE(to + LANES, PERMUTE(re, im, PICK(high)));
-  if (count < LANES) memcpy(p, lane, 2 * (size_t)count * sizeof *p);
-}
-
-/* A spinor of a slice: the neighbours of entry e, right-hand sides from..from+count-1. */
-INLINED void load_spinor(const md_simd_call *call, int64_t e, int slice, int from, int count,
-                         bool many, VECTOR psi[SPINOR]) {
-  const STORED *in = call->in;
-  if (!many) {
-    in += slice * SPINOR * call->in_stride;
-    for (int k = 0; k < 4; k++)
-      neighbours(call->plan, e, in + 6 * k * call->in_stride, call->in_stride, psi + 6 * k);
-    return;
-  }
-  const int64_t pair = ((int64_t)call->plan->first[e] * call->slices + slice) * HALF;
-  for (int k = 0; k < HALF; k++)
-    load_pairs(in + 2 * ((pair + k) * call->n_rhs + from), count, &psi[2 * k], &psi[2 * k + 1]);
-}
-
-/* out = a x + b sum at the block. */
-INLINED void store_spinor(const md_simd_call *call, int64_t block, int slice, int from, int count,
-                          bool many, const VECTOR sum[SPINOR]) {
-  const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
-  const STORED *x = call->x;
-  STORED *out = call->out;
-  const int64_t site = call->plan->site[block], pair = (site * call->slices + slice) * HALF;
-  for (int k = 0; k < HALF; k++) {
-    VECTOR re = b * sum[2 * k], im = b * sum[2 * k + 1], x_re, x_im;
-    if (many) {
-      const int64_t at = 2 * ((pair + k) * call->n_rhs + from);
-      if (x) {
-        load_pairs(x + at, count, &x_re, &x_im);
-        re += a * x_re, im += a * x_im;
-      }
-      store_pairs(out + at, count, re, im);
-      continue;
-    }
-    const int c = slice * SPINOR + 2 * k;
-    if (x) {
-      re += a * load_part(x + site + c * call->x_stride, count);
-      im += a * load_part(x + site + (c + 1) * call->x_stride, count);
-    }
-    store_part(out + site + c * call->out_stride, re, count, false);
-    store_part(out + site + (c + 1) * call->out_stride, im, count, false);
-  }
-}
-
-INLINED void spins_of(const md_simd_call *call, int64_t block, int slice, int from, int count,
-                      int reals, bool many) {
-  /* Of (1 - gamma_mu), then (1 + gamma_mu). */
-  static const struct {
-    int swap, q0, q1;
-  } leg[MD_DIRECTIONS] = {{1, 3, 3}, {1, 0, 2}, {0, 3, 1}, {0, 2, 2},
-                          {1, 1, 1}, {1, 2, 0}, {0, 1, 3}, {0, 0, 0}};
-  VECTOR sum[SPINOR] = {{0}};
-#pragma GCC unroll 8
-  for (int d = 0; d < MD_DIRECTIONS; d++) {
-    VECTOR psi[SPINOR], u[MD_LINK_REALS];
-    load_spinor(call, block * TERMS + d, slice, from, count, many, psi);
-    load_link(call, block, d, reals, many, u);
-    add_leg(psi, u, leg[d].swap, leg[d].q0, leg[d].q1, sum);
-  }
-  store_spinor(call, block, slice, from, count, many, sum);
-}
-
-INLINED void spins(const md_simd_call *call, int64_t begin, int64_t end, int reals, bool many) {
+INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k;
-    const int64_t all = many ? call->n_rhs : call->sites - call->plan->site[block];
-    for (int slice = 0; slice < call->slices; slice++)
-      for (int from = 0; from < (many ? call->n_rhs : 1); from += LANES)
-        spins_of(call, block, slice, from, all - from < LANES ? (int)(all - from) : LANES, reals,
-                 many);
+    fetch_plan(call->plan, block + MD_SIMD_AHEAD);
+    spins_of_block(call, block, reals);
   }
+}
+
+/* The sums of a slice at a site, rows of `padded` reals. */
+INLINED void sum_rows(const md_simd_call *call, int64_t block, int slice, const site_links u,
+                      int padded, ARITH *sums) {
+  const int row = 2 * call->n_rhs;
+  for (int from = 0; from < row; from += LANES) {
+    VECTOR sum[HALF] = {{0}};
+#define ADD_LEG(d, swap, q_0, q_1)                                                                 \
+  at = (int64_t)call->plan->first[block * TERMS + d] * call->slices + slice;                       \
+  psi = (const STORED *)call->in + at * HALF * row + from;                                         \
+  add_spin_of_rows(psi, row, u, d, 0, 2 + swap, q_0, sum);                                         \
+  add_spin_of_rows(psi, row, u, d, 1, 3 - swap, q_1, sum);
+    int64_t at;
+    const STORED *psi;
+    MD_EACH_HALF_SPINOR(ADD_LEG)
+#undef ADD_LEG
+    for (int c = 0; c < HALF; c++) memcpy(sums + c * padded + from, &sum[c], sizeof sum[c]);
+  }
+}
+
+INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+  const int padded = (2 * call->n_rhs + LANES - 1) / LANES * LANES;
+  ARITH sums[MOST_WAITING / 2 * MOST_REALS] __attribute__((aligned(64)));
+  site_links room __attribute__((aligned(64)));
+  for (int64_t k = begin; k < end; k++) {
+    const int64_t block = call->order ? call->order[k] : k, site = call->plan->site[block];
+    const STORED *links = (const STORED *)call->links + block * TERMS * reals;
+    const ARITH(*u)[TERMS] = (const ARITH(*)[TERMS])(const void *)links;
+    if (!AS_STORED(reals)) {
+      unpack(call, block, reals, room);
+      u = (const ARITH(*)[TERMS])room;
+    }
+    for (int slice = 0; slice < call->slices; slice++) {
+      sum_rows(call, block, slice, u, padded, sums + (SCALED ? slice * HALF * padded : 0));
+      if (!SCALED) finish_part(call, site, call->slices, slice, HALF, padded, sums);
+    }
+    if (SCALED) finish_part(call, site, 1, 0, call->slices * HALF, padded, sums);
+  }
+  if (call->stream) md_stream_end();
 }
 
 static void spins_one_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins(call, begin, end, MD_LINK_REALS, false);
+  spins_one(call, begin, end, MD_LINK_REALS);
 }
 static void spins_one_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins(call, begin, end, MD_LINK_12_REALS, false);
+  spins_one(call, begin, end, MD_LINK_12_REALS);
 }
 static void spins_many_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins(call, begin, end, MD_LINK_REALS, true);
+  spins_many(call, begin, end, MD_LINK_REALS);
 }
 static void spins_many_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins(call, begin, end, MD_LINK_12_REALS, true);
+  spins_many(call, begin, end, MD_LINK_12_REALS);
 }

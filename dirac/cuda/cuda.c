@@ -1,5 +1,6 @@
 /* The cuda backend: stencils on CUDA cores. This file lays out the links and chooses the kernel;
- * the kernels are in hop_one.cuh and hop_many.cuh, compiled once for each storage type. */
+ * the kernels are in hop_one.cuh, hop_many.cuh and hop_spins.cuh, compiled once for each storage
+ * type. */
 #include "base/device.h"
 #include "base/memory.h"
 #include "dirac/cuda/stencil.h"
@@ -14,6 +15,13 @@ typedef struct cuda_state {
   md_stencil stencil[MD_PARITIES];
   bool keeps_links; /* as the GPU's facts have it: the first launch shape */
 } cuda_state;
+
+static bool has_spins(const md_backend_request *request) {
+  return md_action_get(request->action)->spins == 4;
+}
+
+/* Columns of a site that a block of threads takes, in each shape of the hop of four spins. */
+static const int shares[] = {8, 4, 16};
 
 static const md_stencil_kernels *const kernels_of[MD_PRECISIONS] = {
     [MD_DOUBLE] = &md_stencil_double, [MD_SINGLE] = &md_stencil_single,
@@ -106,6 +114,7 @@ static md_status load_links(md_context *context, cuda_state *s, const md_links *
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = md_device_allocate(context, links_bytes, "links", (void **)&s->stencil[p].links);
     s->keeps_links = s->stencil[p].keep_links = md_stencil_keeps_links(&context->gpu, links_bytes);
+    s->stencil[p].columns_of_block = shares[0];
     s->stencil[p].few_slots = md_stencil_few_slots(&context->gpu, s->request.precision);
   }
   const md_memory_need mark = md_memory_mark(context);
@@ -147,8 +156,11 @@ static md_status load(md_context *context, const md_links *links, const md_backe
 static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   const cuda_state *s = state;
   const md_stencil *stencil = &s->stencil[call->out->parity];
-  const int error = s->request.n_rhs == 1 ? s->kernels->hop_one(stencil, call)
-                                          : s->kernels->hop_many(stencil, call);
+  int (*const kernel)(const md_stencil *, const md_hop_call *) =
+      has_spins(&s->request)  ? s->kernels->hop_spins
+      : s->request.n_rhs == 1 ? s->kernels->hop_one
+                              : s->kernels->hop_many;
+  const int error = kernel(stencil, call);
   if (error == 0) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "a stencil of the cuda backend failed on the GPU of rank %d (CUDA error %d)",
@@ -157,13 +169,19 @@ static md_status hop(md_context *context, void *state, const md_hop_call *call) 
 
 static bool fuses(const void *state, md_precision out) {
   const cuda_state *s = state;
+  if (has_spins(&s->request)) return false;
   return out == s->request.precision ||
          (out == MD_SINGLE && md_precision_bytes(s->request.precision) == 2);
 }
 
+static bool multiplies(const void *state) {
+  const md_backend_request *request = &((const cuda_state *)state)->request;
+  const int slices = md_request_slices(request), columns = slices * request->n_rhs;
+  return slices > 1 && columns <= MD_SPIN_THREADS && (slices > 3 || request->n_rhs > 1);
+}
+
 static int shapes(const void *state) {
-  (void)state;
-  return 2;
+  return has_spins(&((const cuda_state *)state)->request) ? sizeof shares / sizeof *shares : 2;
 }
 
 static bool keeps_links(const cuda_state *s, int shape) {
@@ -171,17 +189,43 @@ static bool keeps_links(const cuda_state *s, int shape) {
 }
 
 static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
-  snprintf(name, MD_TUNE_NAME_BYTES, "links %s L2", keeps_links(state, shape) ? "stay in" : "pass");
+  if (has_spins(&((const cuda_state *)state)->request))
+    snprintf(name, MD_TUNE_NAME_BYTES, "%d columns", shares[shape]);
+  else
+    snprintf(name, MD_TUNE_NAME_BYTES, "links %s L2",
+             keeps_links(state, shape) ? "stay in" : "pass");
 }
 
 static void take_shape(void *state, int shape) {
   cuda_state *s = state;
-  for (int p = 0; p < MD_PARITIES; p++) s->stencil[p].keep_links = keeps_links(s, shape);
+  for (int p = 0; p < MD_PARITIES; p++)
+    if (has_spins(&s->request))
+      s->stencil[p].columns_of_block = shares[shape];
+    else
+      s->stencil[p].keep_links = keeps_links(s, shape);
 }
 
 static double link_bytes(const md_backend_request *request) {
   const int reals = md_stencil_reals(request, 0) + md_stencil_reals(request, 1);
   return MD_DIRECTIONS * reals * (double)md_precision_bytes(request->precision);
+}
+
+enum {
+  MOST_SCALED = 2 * MD_SPIN_THREADS
+}; /* columns of a site, whose scale the threads of one block find */
+
+static md_status check(md_context *context, const md_backend_request *request) {
+  const int columns = md_request_slices(request) * request->n_rhs;
+  if (!has_spins(request)) return MD_OK;
+  if (request->precision == MD_FIXED)
+    return md_fail(context, MD_INPUT,
+                   "backend cuda takes quarks with four spins in double, single, half or bf16, got "
+                   "fixed; take half");
+  if (request->precision != MD_HALF || columns <= MOST_SCALED) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "backend cuda takes at most %d slices times right-hand sides in half, got %d; "
+                 "take fewer right-hand sides, or single",
+                 (int)MOST_SCALED, columns);
 }
 
 static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
@@ -192,11 +236,14 @@ const md_backend md_backend_cuda = {.name = "cuda",
                                     .precisions = (1u << MD_PRECISIONS) - 1,
                                     .reconstructs = (1u << MD_RECONSTRUCTS) - 1,
                                     .packings = 1u << MD_PACKING_NONE,
-                                    .actions = MD_STAGGERED_ACTIONS,
+                                    .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS,
                                     .speed = 100,
+                                    .check = check,
                                     .load = load,
                                     .unload = unload,
                                     .hop = hop,
                                     .fuses = fuses,
+                                    .turns = true,
+                                    .multiplies = multiplies,
                                     .shapes = &launch_shapes,
                                     .link_bytes = link_bytes};

@@ -87,7 +87,13 @@ static int pack_any(const md_stencil *s, int pair, const md_pack_source *source,
   return (int)cudaGetLastError();
 }
 
+/* Of hop_spins.cuh, in files of their own. */
+template <class S> int hop_spins_any(const md_stencil *s, const md_hop_call *call);
+
 /* The entry points of storage type S. */
 template <class S> constexpr md_stencil_kernels kernels_of() {
-  return {pack_any<S>, hop_one_any<S>, hop_many_any<S>};
+  if constexpr (is_fixed<S>)
+    return {pack_any<S>, hop_one_any<S>, hop_many_any<S>, NULL};
+  else
+    return {pack_any<S>, hop_one_any<S>, hop_many_any<S>, hop_spins_any<S>};
 }

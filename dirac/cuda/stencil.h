@@ -53,11 +53,17 @@ typedef struct md_stencil {
   int pairs;                           /* 4 for each link field */
   int reals[MD_MOST_LINK_FIELDS];      /* R of a field: 18, 12, 8; 13, 9 of the second; 0: none */
   double largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it, 13 and 9 reals s */
-  const int32_t *order;   /* site of a slot, those of the interior first; NULL: slot V; n_rhs > 1 */
+  const int32_t *order;   /* site of a slot, those of the interior first; NULL: slot V; n_rhs > 1,
+                             and four spins */
   md_slot_range range[3]; /* of each md_range; with an order never a list */
   bool keep_links;        /* in L2: all of them fit */
   int few_slots;          /* up to so many, four threads share one; n_rhs == 1 */
+  int columns_of_block;   /* of four spins: slices and right-hand sides of a block of threads */
 } md_stencil;
+
+/* Threads of a block of the hop of four spins, twice as many for many right-hand sides; so many
+ * columns of a site, slices times right-hand sides, meet in one that multiplies slices. */
+enum { MD_SPIN_THREADS = 256 };
 
 /* keep_links and few_slots on a GPU: `bytes` of links of a parity stay in L2 where they leave a
  * third of it to fields; for each byte of a number and multiprocessor so many slots leave threads
@@ -99,11 +105,13 @@ typedef struct md_pack_source {
 } md_pack_source;
 
 /* Entry points of one storage type; each queues one kernel and returns cudaGetLastError's int.
- * Hops are md_backend.hop with the stencil of out's parity. */
+ * Hops are md_backend.hop with the stencil of out's parity; hop_spins, of actions of four spins
+ * and without steps, is NULL for MD_FIXED. */
 typedef struct md_stencil_kernels {
   int (*pack)(const md_stencil *stencil, int pair, const md_pack_source *source, void *links);
   int (*hop_one)(const md_stencil *stencil, const md_hop_call *call);
   int (*hop_many)(const md_stencil *stencil, const md_hop_call *call);
+  int (*hop_spins)(const md_stencil *stencil, const md_hop_call *call);
 } md_stencil_kernels;
 
 extern const md_stencil_kernels md_stencil_double, md_stencil_single, md_stencil_half,

@@ -11,12 +11,22 @@ int md_stencil_reals(const md_backend_request *request, int field) {
   return there ? atoi(md_reconstruct_name(stored)) : 0; /* the table names them by their reals */
 }
 
+static bool has_spins(const md_backend_request *request) {
+  return md_action_get(request->action)->spins == 4;
+}
+
+/* Links of a site lie together where neighbouring threads share them. */
+static int tile_of(const md_backend_request *request) {
+  if (has_spins(request)) return request->n_rhs > 1 || md_request_slices(request) > 3 ? 1 : 32;
+  return request->n_rhs < 12 || md_reconstruct_has_phase(request->reconstruct) ? 32 : 1;
+}
+
 /* Tables of the stencils on the host, while they are made. */
 typedef struct host_tables {
   md_row *rows[MD_PARITIES];           /* NULL as all others in a dry run */
   md_long_row *long_rows[MD_PARITIES]; /* NULL: one link field */
-  int32_t *blocks, *order; /* of many right-hand sides, else NULL; order: the blocks sorted for a
-                              parity */
+  int32_t *blocks, *order; /* of many right-hand sides or four spins, else NULL; order: the blocks
+                              sorted for a parity */
 } host_tables;
 
 /* Minus signs of the links of a row in stored order, those of the long links behind the others.
@@ -67,7 +77,7 @@ static int sites_per_slot(const md_geometry *g, const md_backend_request *reques
                           const host_tables *t) {
   const int64_t half = g->local[0] / 2, count = g->sites / half;
   int v = request->precision == MD_DOUBLE ? 1 : 2;
-  if (request->n_rhs > 1) return 1;
+  if (request->n_rhs > 1 || has_spins(request)) return 1;
   int64_t all = half;
   for (int p = 0; p < MD_PARITIES; p++)
     for (int64_t r = 0; t->rows[p] && r < count; r++)
@@ -121,26 +131,38 @@ static md_status make_ranges(md_context *context, const md_links *links, md_sten
   return status;
 }
 
-/* Sites in the order of blocks of b sites along h = x/2, y, z, t: the sites that a block of
- * threads computes share their neighbours in L1. */
-static void make_order(const md_geometry *g, int32_t *order) {
-  const int extent[4] = {g->local[0] / 2, g->local[1], g->local[2], g->local[3]};
-  int block[4] = {4, 4, 4, 4}, blocks[4];
-  for (int d = 0; d < 4; d++) {
-    while (extent[d] % block[d] != 0) block[d]--;
-    blocks[d] = extent[d] / block[d];
+/* Sites in the order of boxes within boxes along h = x/2, y, z, t: digit k of a number counts
+ * steps along its direction, up to `most`. The sites that a block of threads computes share their
+ * neighbours in L1; with spin, whose slices make sites large, blocks that follow each other march
+ * along t and share theirs in L2. */
+typedef struct digit {
+  int direction, most;
+} digit;
+static const digit digits_of_colours[] = {{0, 4}, {1, 4}, {2, 4}, {3, 4}};
+static const digit digits_of_spins[] = {{0, 2}, {1, 2}, {2, 2}, {3, 2}, {1, 2},        {2, 2},
+                                        {3, 2}, {0, 4}, {1, 4}, {2, 4}, {3, INT32_MAX}};
+
+static void make_order(const md_geometry *g, bool spins, int32_t *order) {
+  enum { MOST = 16 };
+  int left[4] = {g->local[0] / 2, g->local[1], g->local[2], g->local[3]};
+  const digit *digits = spins ? digits_of_spins : digits_of_colours;
+  const int own = spins ? (int)(sizeof digits_of_spins / sizeof *digits) : 4, all = own + 4;
+  int32_t step[4] = {1, left[0], left[0] * left[1], left[0] * left[1] * left[2]};
+  int32_t size[MOST], apart[MOST];
+  for (int k = 0; k < all; k++) { /* the last ones: what is left */
+    const int d = k < own ? digits[k].direction : k - own;
+    size[k] = k < own && digits[k].most < left[d] ? digits[k].most : left[d];
+    while (left[d] % size[k] != 0) size[k]--;
+    apart[k] = step[d];
+    step[d] *= size[k];
+    left[d] /= size[k];
   }
-  const int size = block[0] * block[1] * block[2] * block[3];
+#pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < g->sites; i++) {
-    int inside = (int)(i % size), x[4];
-    int64_t outside = i / size;
-    for (int d = 0; d < 4; d++) {
-      x[d] = (int)(outside % blocks[d]) * block[d] + inside % block[d];
-      outside /= blocks[d];
-      inside /= block[d];
-    }
-    order[i] =
-        (int32_t)((((int64_t)x[3] * extent[2] + x[2]) * extent[1] + x[1]) * extent[0] + x[0]);
+    int64_t number = i;
+    order[i] = 0;
+    for (int k = 0; k < all; number /= size[k++])
+      order[i] += (int32_t)(number % size[k]) * apart[k];
   }
 }
 
@@ -173,13 +195,12 @@ static md_status load_tables(md_context *context, const md_links *links,
   for (int p = 0; p < MD_PARITIES; p++)
     if (t->rows[p]) make_rows(links, p, t->rows[p], t->long_rows[p]);
   const int v = sites_per_slot(g, request, t);
-  const bool has_phase = md_reconstruct_has_phase(request->reconstruct);
-  if (t->order) make_order(g, t->blocks);
+  if (t->order) make_order(g, has_spins(request), t->blocks);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &stencil[p];
     *st = (md_stencil){.parity = p,
                        .sites_per_slot = v,
-                       .tile = request->n_rhs < 12 || has_phase ? 32 : 1,
+                       .tile = tile_of(request),
                        .pairs = md_stencil_pairs(links->action)};
     for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
       st->reals[f] = md_stencil_reals(request, f);
@@ -202,8 +223,8 @@ static md_status load_tables(md_context *context, const md_links *links,
   return MD_OK;
 }
 
-static md_status make_tables(md_context *context, const md_links *links, int n_rhs,
-                             host_tables *t) {
+static md_status make_tables(md_context *context, const md_links *links,
+                             const md_backend_request *request, host_tables *t) {
   const md_geometry *g = links->field->geometry;
   const size_t rows = (size_t)(2 * g->sites / g->local[0]), sites = (size_t)g->sites;
   for (int p = 0; p < MD_PARITIES; p++) {
@@ -213,7 +234,7 @@ static md_status make_tables(md_context *context, const md_links *links, int n_r
       MD_TRY(md_allocate(context, rows * sizeof(md_long_row), "rows of the stencil",
                          (void **)&t->long_rows[p]));
   }
-  if (n_rhs == 1) return MD_OK;
+  if (request->n_rhs == 1 && !has_spins(request)) return MD_OK;
   MD_TRY(md_allocate(context, sites * sizeof *t->blocks, "order", (void **)&t->blocks));
   return md_allocate(context, sites * sizeof *t->order, "order", (void **)&t->order);
 }
@@ -222,7 +243,7 @@ md_status md_stencil_tables_load(md_context *context, const md_links *links,
                                  const md_backend_request *request,
                                  md_stencil stencil[MD_PARITIES]) {
   host_tables tables = {0};
-  md_status status = make_tables(context, links, request->n_rhs, &tables);
+  md_status status = make_tables(context, links, request, &tables);
   if (status == MD_OK) status = load_tables(context, links, request, &tables, stencil);
   for (int p = 0; p < MD_PARITIES; p++) {
     free(tables.rows[p]);

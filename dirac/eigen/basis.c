@@ -34,18 +34,16 @@ double md_eigen_filter_value(const md_eigen_filter *filter, double lambda) {
          chebyshev(filter->degree, -centre / half);
 }
 
-md_status md_eigen_scratch_create(md_context *context, const md_dirac *dirac,
+md_status md_eigen_scratch_create(md_context *context, const md_operator *a,
                                   md_eigen_scratch *scratch) {
   *scratch = (md_eigen_scratch){0};
-  MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &scratch->before));
-  MD_TRY(md_dirac_field(context, dirac, MD_EVEN, &scratch->now));
-  MD_TRY(md_dirac_field(context, dirac, MD_ODD, &scratch->odd));
-  if (!md_dirac_fuses(dirac, MD_DOUBLE))
-    return md_dirac_field(context, dirac, MD_EVEN, &scratch->next);
-  const size_t bytes = (size_t)dirac->shape.n_rhs * sizeof(double);
+  MD_TRY(md_operator_field(context, a, &scratch->before));
+  MD_TRY(md_operator_field(context, a, &scratch->now));
+  if (!md_normal_fuses(a, MD_DOUBLE)) return md_operator_field(context, a, &scratch->next);
+  const size_t bytes = (size_t)a->shape.n_rhs * sizeof(double);
   double ones[MD_MAX_RHS];
   void *memory;
-  for (int r = 0; r < dirac->shape.n_rhs; r++) ones[r] = 1.0;
+  for (int r = 0; r < a->shape.n_rhs; r++) ones[r] = 1.0;
   MD_TRY(md_device_allocate(context, bytes, "the filter", &memory));
   scratch->ones = memory;
   return md_device_upload(context, scratch->ones, ones, bytes);
@@ -55,23 +53,25 @@ void md_eigen_scratch_destroy(md_eigen_scratch *scratch) {
   md_field_destroy(&scratch->before);
   md_field_destroy(&scratch->now);
   md_field_destroy(&scratch->next);
-  md_field_destroy(&scratch->odd);
   md_device_free(scratch->ones);
   scratch->ones = NULL;
 }
 
 /* out = factor (A - centre) in; added to out where `ones` is not NULL */
-static md_status shifted(md_context *context, md_dirac *dirac, double factor, double centre,
-                         const double *ones, md_field *odd, md_field *out, md_field *in) {
-  const md_hop_end end = {.x = in, .a = -factor * centre, .b = -factor};
+static md_status shifted(md_context *context, md_operator *a, double factor, double centre,
+                         const double *ones, md_field *out, md_field *in) {
+  const md_operator_end end = {.x = in, .a = -factor * centre, .b = factor};
+  if (!ones) return md_operator_apply(context, a, out, in, &end);
+  const md_hop_end second = {.x = in, .a = end.a, .b = -factor};
   const md_hop_step step = {.by = ones};
-  MD_TRY(md_dirac_hop(context, dirac, odd, in, NULL));
-  return md_dirac_hop_step(context, dirac, out, odd, &end, &step);
+  md_normal *of = a->normal;
+  MD_TRY(md_dirac_hop(context, of->dirac, &of->odd, in, NULL));
+  return md_dirac_hop_step(context, of->dirac, out, &of->odd, &second, &step);
 }
 
 /* T_{k+1} = 2 x T_k - T_{k-1} with signs s_k, s_{k+1} = -s_{k-1}: then s_{k-1} T_{k-1} only has
  * something added to become s_{k+1} T_{k+1}, which an operator that fuses does on its way. */
-md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_eigen_filter *filter,
+md_status md_eigen_filter_apply(md_context *context, md_operator *a, const md_eigen_filter *filter,
                                 md_eigen_scratch *s, md_field *out, md_field *in) {
   const double centre = 0.5 * (filter->high + filter->low);
   const double half = 0.5 * (filter->high - filter->low),
@@ -79,11 +79,11 @@ md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_e
   double scale[MD_MAX_RHS], none[MD_MAX_RHS] = {0.0};
   for (int r = 0; r < in->n_rhs; r++) scale[r] = last / chebyshev(filter->degree, -centre / half);
   md_linear_copy(&s->before, in);
-  MD_TRY(shifted(context, dirac, 1.0 / half, centre, NULL, &s->odd, &s->now, in));
+  MD_TRY(shifted(context, a, 1.0 / half, centre, NULL, &s->now, in));
   for (int k = 1; k < filter->degree; k++) {
     const double factor = (k % 2 ? -2.0 : 2.0) / half;
     md_field *to = s->ones ? &s->before : &s->next;
-    MD_TRY(shifted(context, dirac, factor, centre, s->ones, &s->odd, to, &s->now));
+    MD_TRY(shifted(context, a, factor, centre, s->ones, to, &s->now));
     if (!s->ones) md_linear_add(1.0, &s->next, &s->before);
     md_field_swap(&s->before, &s->now);
   }
@@ -97,10 +97,10 @@ md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_e
 
 /* Vectors of the basis have one right-hand side, whatever the operator takes. */
 static md_status create_vectors(const md_eigen_basis *b, int count, md_field *v) {
-  md_field_shape shape = b->dirac->shape;
+  md_field_shape shape = b->a->shape;
   shape.n_rhs = 1;
   for (int i = 0; i < count; i++)
-    MD_TRY(md_field_create(b->context, b->dirac->geometry, &shape, MD_EVEN, &v[i]));
+    MD_TRY(md_field_create(b->context, b->a->geometry, &shape, MD_EVEN, &v[i]));
   return MD_OK;
 }
 
@@ -123,19 +123,19 @@ static md_status create(md_eigen_basis *b) {
   MD_TRY(allocate_matrix(b, 2 * (most + block) * block * sizeof *b->dots, (void **)&b->dots));
   MD_TRY(create_vectors(b, b->most + b->block, b->v));
   MD_TRY(create_vectors(b, b->kept, b->turned));
-  if (b->block > 1) MD_TRY(md_dirac_field(b->context, b->dirac, MD_EVEN, &b->columns));
-  return md_eigen_scratch_create(b->context, b->dirac, &b->scratch);
+  if (b->block > 1) MD_TRY(md_operator_field(b->context, b->a, &b->columns));
+  return md_eigen_scratch_create(b->context, b->a, &b->scratch);
 }
 
-md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, int kept,
+md_status md_eigen_basis_create(md_context *context, md_operator *a, int most, int kept,
                                 uint64_t seed, md_eigen_basis *basis) {
-  const md_geometry *g = dirac->geometry;
+  const md_geometry *g = a->geometry;
   *basis = (md_eigen_basis){.context = context,
-                            .dirac = dirac,
-                            .block = dirac->shape.n_rhs,
+                            .a = a,
+                            .block = a->shape.n_rhs,
                             .most = most,
                             .kept = kept,
-                            .unknowns = dirac->shape.components / 2 * (g->volume / 2),
+                            .unknowns = a->shape.components / 2 * (g->volume / 2),
                             .seed = seed};
   return md_agree(context, create(basis));
 }
@@ -192,11 +192,11 @@ static md_status normalise(md_eigen_basis *b, int i, double *norm) {
 }
 
 static md_status fill(md_eigen_basis *b, md_field *out) {
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, out->components, 1, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, out->components, 1, true, false};
   md_field noise[MD_PARITIES] = {{0}, {0}};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
-    status = md_field_create(b->context, b->dirac->geometry, &host, p, &noise[p]);
+    status = md_field_create(b->context, b->a->geometry, &host, p, &noise[p]);
   if (status == MD_OK && !md_counts(b->context)) {
     md_source_gaussian(noise, b->seed + b->drawn);
     status = md_field_convert(b->context, out, &noise[MD_EVEN]);
@@ -273,7 +273,7 @@ static md_status filter(md_eigen_basis *b, int known) {
   md_field *out = b->block > 1 ? &b->columns : &b->v[known],
            *in = b->block > 1 ? out : &b->v[first];
   if (b->block > 1) MD_TRY(join(b, b->waiting, &b->v[first]));
-  MD_TRY(md_eigen_filter_apply(b->context, b->dirac, &b->filter, &b->scratch, out, in));
+  MD_TRY(md_eigen_filter_apply(b->context, b->a, &b->filter, &b->scratch, out, in));
   for (int i = 0; i < known; i++)
     for (int r = 0; r < b->waiting; r++) b->h[i * b->most + first + r] = 0.0;
   MD_TRY(orthogonalise(b, known, b->v, out, b->waiting, b->h + first));
@@ -350,7 +350,7 @@ static md_status pairs_of(md_eigen_basis *b, int count, md_field *v, double *val
   md_field *in = b->block > 1 ? &b->columns : v, *image = &b->scratch.now;
   double norm2[MD_MAX_RHS], dot[MD_MAX_RHS], minus[MD_MAX_RHS] = {0.0}, rest2[MD_MAX_RHS];
   if (b->block > 1) MD_TRY(join(b, count, v));
-  MD_TRY(md_dirac_mdag_m(b->context, b->dirac, 0.0, image, in, &b->scratch.odd));
+  MD_TRY(md_operator_apply(b->context, b->a, image, in, NULL));
   MD_TRY(md_linear_norm2(b->context, in, NULL, norm2));
   MD_TRY(md_linear_dot(b->context, in, image, NULL, dot));
   for (int r = 0; r < count; r++) {

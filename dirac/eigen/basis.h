@@ -1,10 +1,10 @@
 #pragma once
 
-#include "dirac/operator.h"
+#include "dirac/operators.h"
 
 #include <complex.h>
 
-/* The polynomial f(A) = T_d(x(A)) / T_d(x(0)) of A = -Deo Doe, T_d Chebyshev's polynomial and x the
+/* The polynomial f(A) = T_d(x(A)) / T_d(x(0)) of A, T_d Chebyshev's polynomial and x the
  * linear map of [low, high] to [-1, 1]: 1 at 0, falling and positive up to `low`, and from there to
  * `high`, a bound on A, as small as a polynomial of degree d can be. Degree 1 falls everywhere. */
 typedef struct md_eigen_filter {
@@ -20,21 +20,22 @@ md_eigen_filter md_eigen_filter_for(double low, double high);
 /* f(lambda). */
 double md_eigen_filter_value(const md_eigen_filter *filter, double lambda);
 
-/* Even fields of the operator's shape, and an odd one, to work in. */
+/* Even fields of the operator's shape to work in. */
 typedef struct md_eigen_scratch {
-  md_field before, now, odd;
-  md_field next; /* where the operator does not fuse (md_dirac_fuses) */
+  md_field before, now;
+  md_field next; /* where the operator does not fuse (md_normal_fuses) */
   double *ones;  /* where it does, in its space: one for each right-hand side */
 } md_eigen_scratch;
 /* Destroy also after a failure. Local. */
-md_status md_eigen_scratch_create(md_context *context, const md_dirac *dirac,
+md_status md_eigen_scratch_create(md_context *context, const md_operator *a,
                                   md_eigen_scratch *scratch);
 void md_eigen_scratch_destroy(md_eigen_scratch *scratch);
 
-/* out = f(A) in for every right-hand side, even fields made by md_dirac_field in MD_DOUBLE; out may
+/* out = f(A) in for every right-hand side, fields of md_operator_field in MD_DOUBLE; out may
  * be in, else in's sites stay as they are; in's halo is overwritten. T_d(x(0))
- * must be a number that doubles hold with some to spare. 2 degree stencil calls. Collective. */
-md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_eigen_filter *filter,
+ * must be a number that doubles hold with some to spare. A fused A has mass 0; `degree` applies.
+ * Collective. */
+md_status md_eigen_filter_apply(md_context *context, md_operator *a, const md_eigen_filter *filter,
                                 md_eigen_scratch *scratch, md_field *out, md_field *in);
 
 /* Orthonormal vectors v[0 .. count), `waiting` more behind them that wait for their turn, and the
@@ -42,7 +43,7 @@ md_status md_eigen_filter_apply(md_context *context, md_dirac *dirac, const md_e
  * filter takes as many vectors at once as the operator has right-hand sides: a block. */
 typedef struct md_eigen_basis {
   md_context *context;
-  md_dirac *dirac;
+  md_operator *a;
   md_eigen_filter filter;
   md_eigen_scratch scratch;
   md_field *v;      /* most + block, of one right-hand side */
@@ -58,7 +59,7 @@ typedef struct md_eigen_basis {
 
 /* Room for `most` vectors of which `kept` survive a restart; the block is the operator's n_rhs.
  * Destroy also after a failure. Collective. */
-md_status md_eigen_basis_create(md_context *context, md_dirac *dirac, int most, int kept,
+md_status md_eigen_basis_create(md_context *context, md_operator *a, int most, int kept,
                                 uint64_t seed, md_eigen_basis *basis);
 void md_eigen_basis_destroy(md_eigen_basis *basis);
 

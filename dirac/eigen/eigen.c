@@ -16,6 +16,7 @@ typedef struct search {
   md_context *context;
   const md_eigen_request *request;
   md_eigen_result *result;
+  md_operator a;
   md_eigen_basis basis;
   double *old; /* values before a search for others; request->modes */
   bool checking;
@@ -69,7 +70,7 @@ static double first_window(const search *s) {
 static md_status probe(search *s) {
   md_eigen_basis *b = &s->basis;
   const int steps = b->most < MD_EIGEN_NODES ? b->most : MD_EIGEN_NODES;
-  const double high = b->dirac->norm * b->dirac->norm;
+  const double high = b->a->most;
   b->filter = (md_eigen_filter){1, 0.0, high};
   MD_TRY(md_eigen_basis_draw(b, 1));
   while (b->count < steps) MD_TRY(md_eigen_basis_step(b));
@@ -160,7 +161,7 @@ static md_status take_start(search *s) {
   const md_modes *start = s->request->start;
   md_eigen_basis *b = &s->basis;
   md_eigen_result *r = s->result;
-  const double high = b->dirac->norm * b->dirac->norm;
+  const double high = b->a->most;
   const int count = start->count < s->request->modes ? start->count : s->request->modes;
   if (count < s->request->modes) MD_TRY(probe(s));
   b->count = 0;
@@ -237,19 +238,24 @@ static md_status create(search *s, md_dirac *dirac) {
   MD_TRY(md_agree(s->context, there ? MD_OK
                                     : md_fail_memory(s->context, modes * 2 * sizeof(double),
                                                      "the values of modes")));
-  return md_eigen_basis_create(s->context, dirac, most, kept, request->seed, &s->basis);
+  MD_TRY(md_agree(s->context, md_normal_create(s->context, dirac, request->mass, &s->a)));
+  return md_eigen_basis_create(s->context, &s->a, most, kept, request->seed, &s->basis);
 }
 
 static md_status check(md_context *context, const md_dirac *dirac,
                        const md_eigen_request *request) {
   const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry, dirac->shape.components);
+  const bool spins = md_action_get(dirac->request.action)->spins == 4;
   if (request->modes > MD_EIGEN_MOST)
     return md_fail(context, MD_INPUT, "one search finds %d modes at most, got %d; ask for fewer",
                    MD_EIGEN_MOST, request->modes);
   if (request->modes < 1 || request->modes > unknowns)
     return md_fail(context, MD_INPUT,
-                   "modes must lie in 1 to %lld, three for each even site of the lattice, got %d",
-                   unknowns, request->modes);
+                   "modes must lie in 1 to %lld, three for each even site of the lattice%s, got %d",
+                   unknowns, spins ? ", spin and slice" : "", request->modes);
+  if (request->mass != 0.0 && !spins)
+    return md_fail(context, MD_INPUT, "modes of staggered quarks have no mass, got %g",
+                   request->mass);
   if (dirac->shape.precision != MD_DOUBLE)
     return md_fail(context, MD_INPUT, "modes are found in double, got an operator in %s",
                    md_precision_name(dirac->shape.precision));
@@ -273,6 +279,7 @@ md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_r
     s.basis.v[i] = (md_field){0};
   }
   md_eigen_basis_destroy(&s.basis);
+  md_operator_destroy(&s.a);
   free(s.old);
   result->seconds = md_time_s() - start_s;
   return status;

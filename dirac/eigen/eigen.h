@@ -6,7 +6,7 @@
 MD_C_BEGIN
 
 /* The lowest modes of A = -Deo Doe = Doe^dag Doe on the even sites; M^dag M has these eigenvalues
- * plus m^2. */
+ * plus m^2. Of quarks with four spins A = S S^dag (dirac/wilson/wilson.h). */
 
 /* Modes of one search: dense matrices of their number are made. */
 enum { MD_EIGEN_MOST = MD_MODES_MOST };
@@ -36,6 +36,7 @@ typedef struct md_eigen_result {
 } md_eigen_result;
 
 typedef struct md_eigen_request {
+  double mass;      /* of S S^dag; 0 for staggered quarks */
   int modes;        /* 1 .. md_eigen_unknowns, MD_EIGEN_MOST at most */
   double tolerance; /* on |A v - lambda v| / |v| of every mode */
   int max_restarts;

@@ -82,7 +82,7 @@ md_status md_chebyshev_create(md_context *context, md_operator *of, int degree, 
 /* The projection on modes. */
 typedef struct lifted {
   const md_modes *modes;
-  double least;
+  double from;
   double *c; /* [modes][n_rhs] of (re, im) */
 } lifted;
 
@@ -90,11 +90,11 @@ static md_status apply_lifted(md_context *context, md_operator *p, md_field *out
                               const md_operator_end *end) {
   const lifted *l = p->state;
   const md_modes *m = l->modes;
-  const double to = m->values[m->count - 1] + l->least;
+  const double to = m->values[m->count - 1] + l->from;
   (void)end;
   MD_TRY(md_panel_dots(context, m->count, m->vectors, in, l->c));
   for (int i = 0; i < m->count * in->n_rhs; i++) {
-    const double more = to / (m->values[i / in->n_rhs] + l->least) - 1.0;
+    const double more = to / (m->values[i / in->n_rhs] + l->from) - 1.0;
     l->c[2 * i] *= more;
     l->c[2 * i + 1] *= more;
   }
@@ -121,7 +121,7 @@ md_status md_modes_preconditioner_create(md_context *context, const md_operator 
                    md_precision_name(of->shape.precision));
   const size_t bytes = 2 * (size_t)modes->count * (size_t)of->shape.n_rhs * sizeof(double);
   lifted *l = p->state = calloc(1, sizeof *l);
-  if (l) *l = (lifted){modes, of->least, malloc(bytes)};
+  if (l) *l = (lifted){modes, of->modes_from, malloc(bytes)};
   return l && l->c ? MD_OK : md_fail_memory(context, bytes, "projection");
 }
 

@@ -23,10 +23,10 @@ md_precondition md_precondition_of(const char *name); /* of the words */
  * of it where that is narrower. Destroy also after a failure. Local. */
 md_status md_chebyshev_create(md_context *context, md_operator *of, int degree, md_operator *p);
 
-/* z = r + sum over i of ((lambda + least) / (lambda_i + least) - 1) v_i <v_i, r>, where lambda is
- * the last of the modes v_i of `of` less its least: it lifts all of them to the lower end of the
- * rest of the spectrum. `of` on MD_DOUBLE fields; modes, in their space, outlive it. Destroy also
- * after a failure. Local. */
+/* z = r + sum over i of ((lambda + from) / (lambda_i + from) - 1) v_i <v_i, r>, where lambda is
+ * the last of the modes v_i of `of` less its modes_from: it lifts all of them to the lower end of
+ * the rest of the spectrum. `of` on MD_DOUBLE fields; modes, in their space, outlive it. Destroy
+ * also after a failure. Local. */
 md_status md_modes_preconditioner_create(md_context *context, const md_operator *of,
                                          const md_modes *modes, md_operator *p);
 

@@ -16,6 +16,22 @@ bool md_auto_takes_block(const md_auto_facts *f, double *steps, double *resolved
          *steps > (f->on_host ? MD_AUTO_GAIN_HOST : MD_AUTO_GAIN_DEVICE) * *resolved;
 }
 
+bool md_auto_inner_fits(const md_auto_inner *f, md_precision precision, double *noise,
+                        double *most) {
+  static const double half[MD_AUTO_WAYS] = MD_AUTO_ROUNDING_HALF;
+  static const double single[MD_AUTO_WAYS] = MD_AUTO_ROUNDING_SINGLE;
+  const double kappa = md_update_kappa(f->mass * f->mass, MD_AUTO_MOST);
+  const md_auto_facts facts = {f->n_rhs, kappa, f->tolerance, f->sites, 1.5 * f->sites, f->on_host};
+  double steps, resolved;
+  const bool block =
+      f->solver == &md_solver_block ||
+      (f->solver == &md_solver_auto && md_auto_takes_block(&facts, &steps, &resolved));
+  const int way = f->deflates ? MD_AUTO_DEFLATES : block ? MD_AUTO_BLOCK : MD_AUTO_PLAIN;
+  *noise = md_precision_roundoff(precision) * kappa;
+  *most = (precision == MD_HALF ? half : single)[way];
+  return *noise <= *most;
+}
+
 static md_status iterate_by(md_context *context, const md_solver_job *job, bool block,
                             md_cg_state *state) {
   state->result.choice.block = block;
@@ -37,8 +53,11 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   double steps, resolved;
   if (choice->reason[0])
     return iterate_by(context, job, choice->block, state); /* a further round */
-  if (md_solver_block.check(context, job) != MD_OK) {
-    snprintf(choice->reason, sizeof choice->reason, "%.300s", context->message);
+  const char *against = md_solver_block.check(context, job) != MD_OK ? context->message
+                        : a->factor ? "the lowest eigenvalue is not known, nor what a block gains"
+                                    : NULL;
+  if (against) {
+    snprintf(choice->reason, sizeof choice->reason, "%.300s", against);
     return iterate_by(context, job, false, state);
   }
   const bool block = md_auto_takes_block(&facts, &steps, &resolved);

@@ -10,9 +10,8 @@ enum { OF_DIRECTIONS, OF_HOPPED }; /* slots of sums */
 md_status md_block_steps_check(md_context *context, const md_operator *a) {
   const bool narrow = a->shape.precision != MD_DOUBLE && a->shape.space == MD_DEVICE;
   const int most = narrow ? MD_MAX_NARROW_BLOCK : MD_MAX_BLOCK;
-  if (!a->normal)
-    return md_fail(context, MD_INPUT, "block CG needs an operator m^2 - Deo Doe, got %s",
-                   a->kind->name);
+  if (!a->normal && !a->factor)
+    return md_fail(context, MD_INPUT, "block CG needs an operator F F^dag, got %s", a->kind->name);
   if (a->shape.n_rhs >= 2 && a->shape.n_rhs <= most) return MD_OK;
   return md_fail(context, MD_INPUT, "block CG takes 2 to %d right-hand sides%s, got %d", most,
                  narrow ? " with an inner precision on a GPU" : "", a->shape.n_rhs);
@@ -89,20 +88,34 @@ static md_status orthonormalise(md_block_steps *b) {
   return MD_OK;
 }
 
-/* a_p = A p, ALPHA and STEP, where p^H A p = m^2 p^H p + (D p)^H D p; the host works while the
- * device is at the second stencil. */
-static md_status find_step(md_block_steps *b) {
+/* a_p = A p and GRAM = p^H A p = m^2 p^H p + (D p)^H D p; the host works while the device is at the
+ * second stencil. */
+static md_status hop_twice(md_block_steps *b) {
   md_normal *of = b->a->normal;
   const double mass2 = of->mass * of->mass;
   const md_hop_end second = {.x = b->p, .a = mass2, .b = -1.0};
   double complex **m = b->matrix;
-  const int n = b->n;
   MD_TRY(md_dirac_hop(b->context, of->dirac, &of->odd, b->p, NULL));
   MD_TRY(md_block_gram(b->context, b->block, &of->odd, OF_HOPPED));
   MD_TRY(md_dirac_hop(b->context, of->dirac, &b->a_p, &of->odd, &second));
   MD_TRY(wait(b, OF_DIRECTIONS, MD_BLOCK_OTHER));
   MD_TRY(wait(b, OF_HOPPED, MD_BLOCK_GRAM));
-  for (int e = 0; e < n * n; e++) m[MD_BLOCK_GRAM][e] += mass2 * m[MD_BLOCK_OTHER][e];
+  for (int e = 0; e < b->n * b->n; e++) m[MD_BLOCK_GRAM][e] += mass2 * m[MD_BLOCK_OTHER][e];
+  return MD_OK;
+}
+
+/* The same of A = F F^dag: p^H A p = (F^dag p)^H F^dag p. */
+static md_status apply(md_block_steps *b) {
+  MD_TRY(md_operator_apply(b->context, b->a, &b->a_p, b->p, NULL));
+  MD_TRY(md_block_gram(b->context, b->block, b->a->factor, OF_HOPPED));
+  return wait(b, OF_HOPPED, MD_BLOCK_GRAM);
+}
+
+/* a_p = A p, ALPHA and STEP. */
+static md_status find_step(md_block_steps *b) {
+  double complex **m = b->matrix;
+  const int n = b->n;
+  MD_TRY(b->a->normal ? hop_twice(b) : apply(b));
   factorise(b, MD_MATRIX_LEAST_PIVOT);
   md_matrix_adjoint_of(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT]);
   md_matrix_product(n, m[MD_BLOCK_INVERSE], m[MD_BLOCK_ADJOINT], m[MD_BLOCK_ALPHA]);
@@ -170,7 +183,7 @@ static md_status find_direction(md_block_steps *b, md_field *x) {
                                    .z = x,
                                    .c = (double *)m[MD_BLOCK_STEP],
                                    .to = b->apart ? turn(b) : NULL,
-                                   .slot = OF_DIRECTIONS};
+                                   .slot = b->a->normal ? OF_DIRECTIONS : -1};
   return md_block_update(b->context, b->block, last, &direction);
 }
 

@@ -6,8 +6,8 @@
 #include "lattice/fields/block.h"
 
 /* Iterations of block conjugate gradients BCGrQ (A. Dubrulle, Electron. Trans. Numer. Anal. 12
- * (2001) 216; the form of M. Clark et al., arXiv:1710.09745) for A = m^2 + D^dag D on the even
- * sites, the n right-hand sides as columns. The residual is R = Q C with orthonormal Q:
+ * (2001) 216; the form of M. Clark et al., arXiv:1710.09745) for A = m^2 + D^dag D or F F^dag on
+ * even sites, the n right-hand sides as columns. The residual is R = Q C with orthonormal Q:
  *
  *   alpha = (P^H A P)^-1,  Q' S = Q - A P alpha,  X += P alpha C,  C' = S C,  P' = Q' + P S^H
  *
@@ -54,7 +54,7 @@ typedef struct md_block_steps {
 } md_block_steps;
 
 /* MD_INPUT with the reason where the operator has too few or too many right-hand sides, or is not
- * of the form m^2 + D^dag D. Local. */
+ * of either form. Local. */
 md_status md_block_steps_check(md_context *context, const md_operator *a);
 /* For context, a, r, p and x, which are set. Destroy also after a failure. Local. */
 md_status md_block_steps_create(md_block_steps *b);

@@ -183,5 +183,5 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
 
 const md_solver md_solver_cg = {.name = "cg",
                                 .help = "conjugate gradients, right-hand sides in step",
-                                .takes = MD_TAKES_INNER | MD_TAKES_STATES,
+                                .takes = MD_TAKES_INNER | MD_TAKES_STATES | MD_TAKES_PARTS,
                                 .iterate = iterate};

@@ -64,5 +64,5 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
 
 const md_solver md_solver_fcg = {.name = "fcg",
                                  .help = "flexible conjugate gradients, with --precondition",
-                                 .takes = MD_TAKES_PRECONDITION,
+                                 .takes = MD_TAKES_PRECONDITION | MD_TAKES_PARTS,
                                  .iterate = iterate};

@@ -81,6 +81,6 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
 
 const md_solver md_solver_gcr = {.name = "gcr",
                                  .help = "generalised conjugate residuals, with --precondition",
-                                 .takes = MD_TAKES_PRECONDITION,
+                                 .takes = MD_TAKES_PRECONDITION | MD_TAKES_PARTS,
                                  .any_operator = true,
                                  .iterate = iterate};

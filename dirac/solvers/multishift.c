@@ -13,17 +13,31 @@
 #define NARROW_FROM 0.015625
 #define NARROW_TO 0.9
 
-/* M^dag M + shift k is M^dag M of this mass. */
+/* m^2 - Deo Doe + shift k is m^2 - Deo Doe of this mass. */
 static double mass_of(const md_multishift_state *m, int k) {
   return sqrt(m->request->mass * m->request->mass + m->request->shifts[k]);
+}
+
+/* A + shift k by `dirac`, of S S^dag beside `whole`. */
+static md_status create_operator(md_multishift_state *m, md_dirac *dirac, int k, md_operator *whole,
+                                 md_operator *a) {
+  if (!m->has_spin) return md_normal_create(m->context, dirac, mass_of(m, k), a);
+  MD_TRY(md_normal_create(m->context, dirac, m->request->mass, whole));
+  return md_shifted_create(m->context, whole, m->request->shifts[k], a);
+}
+static void set_shift(const md_multishift_state *m, int k, md_operator *a) {
+  if (m->has_spin)
+    md_shifted_set(a, m->request->shifts[k]);
+  else
+    md_normal_set_mass(a, mass_of(m, k));
 }
 
 /* Whether iterations by m->by are those of md_shift_device: one rank or GPUs that share memory,
  * which a dry run takes for granted, no operand in 16 bits, a backend that fuses. */
 static bool fuses(const md_multishift_state *m) {
   const md_precision precision = m->by->shape.precision;
-  const bool shares =
-      m->context->ranks == 1 || m->by->normal->dirac->peers || md_counts(m->context);
+  const bool shares = m->context->ranks == 1 || md_counts(m->context) ||
+                      (m->by->normal && m->by->normal->dirac->peers);
   return shares && md_precision_bytes(precision) > 2 && md_normal_fuses(m->by, precision);
 }
 
@@ -48,6 +62,7 @@ static void destroy(md_multishift_state *m) {
   md_system_destroy(&m->system);
   md_operator_destroy(&m->narrow);
   md_operator_destroy(&m->exact);
+  for (int i = 0; i < 2; i++) md_operator_destroy(&m->whole[i]);
   free(m->shifts);
 }
 
@@ -84,8 +99,8 @@ static md_status create(md_multishift_state *m, md_dirac *dirac, md_dirac *exact
   m->result->n_shifts = n;
   for (int k = 0; k < n; k++)
     if (m->request->shifts[k] < m->request->shifts[m->smallest]) m->smallest = k;
-  MD_TRY(md_normal_create(m->context, exact, mass_of(m, m->smallest), &m->exact));
-  MD_TRY(md_normal_create(m->context, dirac, mass_of(m, m->smallest), &m->narrow));
+  MD_TRY(create_operator(m, exact, m->smallest, &m->whole[0], &m->exact));
+  MD_TRY(create_operator(m, dirac, m->smallest, &m->whole[1], &m->narrow));
   for (int k = 0; k < n; k++) {
     m->shifts[k].delta = m->request->shifts[k] - m->request->shifts[m->smallest];
     MD_TRY(create_wide(m, &m->shifts[k].x));
@@ -129,7 +144,7 @@ static md_status add_modes(md_multishift_state *m) {
   double part2[MD_MAX_RHS];
   bool added;
   if (!m->request->modes || m->request->modes->count == 0) return MD_OK;
-  return md_low_modes_project(m->context, m->request->modes, m->exact.least, &s->b[0], NULL,
+  return md_low_modes_project(m->context, m->request->modes, m->exact.modes_from, &s->b[0], NULL,
                               &s->x[0], part2, &added);
 }
 
@@ -177,14 +192,23 @@ static double narrow_from(const md_backend_request *request, double tolerance, b
   return refine && request->precision != MD_DOUBLE && from < 1.0 ? from : 0.0;
 }
 
-static md_status check(md_context *context, const md_multishift_request *request) {
+static md_status check(md_context *context, const md_dirac *dirac,
+                       const md_multishift_request *request) {
+  const md_action_data *action = md_action_get(dirac->request.action);
+  const double from = action->spins == 1 ? request->mass * request->mass : 0.0;
+  if (action->walls)
+    return md_fail(context, MD_INPUT,
+                   "shifts are not served with action %s, whose sources on even sites have all "
+                   "slices; solve mass by mass, as a mass is no shift of S S^dag",
+                   action->name);
   if (request->n_shifts < 1 || request->n_shifts > MD_MAX_SHIFTS)
     return md_fail(context, MD_INPUT, "there must be 1 to %d shifts, got %d", MD_MAX_SHIFTS,
                    request->n_shifts);
   for (int k = 0; k < request->n_shifts; k++)
-    if (!(request->mass * request->mass + request->shifts[k] > 0.0))
-      return md_fail(context, MD_INPUT, "mass^2 + shift must be positive, got %g for shift %g",
-                     request->mass * request->mass + request->shifts[k], request->shifts[k]);
+    if (!(from + request->shifts[k] > 0.0 || (request->shifts[k] == 0.0 && action->spins == 4)))
+      return md_fail(context, MD_INPUT, "%s must be positive, got %g for shift %g",
+                     action->spins == 1 ? "mass^2 + shift" : "shifts", from + request->shifts[k],
+                     request->shifts[k]);
   return MD_OK;
 }
 
@@ -437,8 +461,8 @@ static md_status finish(md_multishift_state *m, md_field *x) {
   for (int k = 0; k < m->request->n_shifts; k++) {
     md_shift_result *result = &m->result->shifts[k];
     result->shift = m->request->shifts[k];
-    md_normal_set_mass(&m->exact, mass_of(m, k));
-    md_normal_set_mass(&m->narrow, mass_of(m, k));
+    set_shift(m, k, &m->exact);
+    set_shift(m, k, &m->narrow);
     MD_TRY(md_agree(m->context, take_solution(m, &m->shifts[k])));
     MD_TRY(add_modes(m));
     MD_TRY(true_residual(m, k));
@@ -466,8 +490,11 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   const double start_s = md_time_s();
   const int64_t hops = md_solver_hops(dirac, exact, NULL);
   *result = (md_multishift_result){0};
-  MD_TRY(md_agree(context, check(context, request)));
-  md_multishift_state state = {.context = context, .request = request, .result = result};
+  MD_TRY(md_agree(context, check(context, dirac, request)));
+  md_multishift_state state = {.context = context,
+                               .request = request,
+                               .result = result,
+                               .has_spin = md_action_get(dirac->request.action)->spins == 4};
   md_multishift_state *m = &state;
   m->until = narrow_from(&dirac->request, request->tolerance, request->refine);
   m->by = m->until > 0.0 ? &m->exact : &m->narrow;

@@ -8,7 +8,7 @@ enum { MD_MAX_SHIFTS = 64 };
 
 typedef struct md_multishift_request {
   double mass;
-  const double *shifts; /* mass^2 + shift > 0 for each */
+  const double *shifts; /* mass^2 + shift > 0 for each; with spin shift >= 0 */
   int n_shifts;         /* 1 .. MD_MAX_SHIFTS */
   double tolerance;   /* on norm(b - (A + shift) x) / norm(b) of every shift and right-hand side */
   int max_iterations; /* of the common iteration, and again of each refinement */
@@ -44,7 +44,8 @@ typedef struct md_multishift_result {
   double seconds, gflops;
 } md_multishift_result;
 
-/* Solves (M^dag M + shift_k) x_k = b on the even sites for all shifts in one Krylov space
+/* Solves (A + shift_k) x_k = b on the even sites for all shifts in one Krylov space, A = M^dag M or
+ * S S^dag of Wilson quarks (dirac/wilson/wilson.h), of which another mass is no shift
  * (B. Jegerlehner, hep-lat/9612014): the smallest shift is iterated, the others follow by scalar
  * recursions at the cost of one vector update each, and none once they are done.
  * b and x[k]: host, MD_DOUBLE, parity even, n_rhs as in md_solve_cg; x is assigned.

@@ -27,10 +27,12 @@ typedef struct md_shifted {
 
 typedef struct md_multishift_state {
   md_context *context;
-  md_operator narrow, exact; /* m^2 - Deo Doe of the smallest shift by those of the request */
-  md_operator *by;           /* of the two, the one that iterates now */
-  double aim;                /* |r| over |b| at which a shift is done */
-  double until;              /* |r| over |b| at which `dirac` takes over from `exact`; 0: it has */
+  md_operator narrow, exact; /* A of the smallest shift by those of the request */
+  md_operator whole[2];      /* of quarks with spin: S S^dag, exact and narrow */
+  bool has_spin;
+  md_operator *by; /* of the two, the one that iterates now */
+  double aim;      /* |r| over |b| at which a shift is done */
+  double until;    /* |r| over |b| at which `dirac` takes over from `exact`; 0: it has */
   const md_multishift_request *request;
   md_multishift_result *result;
   md_shifted *shifts;

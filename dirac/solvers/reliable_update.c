@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-md_status md_low_modes_project(md_context *context, const md_modes *modes, double least_of_a,
+md_status md_low_modes_project(md_context *context, const md_modes *modes, double from,
                                const md_field *r, const double *least, md_field *x, double *part2,
                                bool *added) {
   const int n = r->n_rhs;
@@ -18,7 +18,7 @@ md_status md_low_modes_project(md_context *context, const md_modes *modes, doubl
   if (status == MD_OK) status = md_panel_dots(context, modes->count, modes->vectors, r, c);
   for (int i = 0; i < n; i++) part2[i] = 0.0;
   for (int i = 0; status == MD_OK && i < modes->count * n; i++) {
-    const double inverse = 1.0 / (least_of_a + modes->values[i / n]);
+    const double inverse = 1.0 / (from + modes->values[i / n]);
     part2[i % n] += c[2 * i] * c[2 * i] + c[2 * i + 1] * c[2 * i + 1];
     c[2 * i] *= inverse;
     c[2 * i + 1] *= inverse;
@@ -121,8 +121,8 @@ static md_status project(md_outer *o) {
     near = near || o->low[r] * o->low[r] > least[r];
   }
   if (!near) return MD_OK;
-  MD_TRY(md_low_modes_project(o->context, o->request->modes, o->a->least, &o->scratch, least, &s->x,
-                              part2, &o->projected));
+  MD_TRY(md_low_modes_project(o->context, o->request->modes, o->a->modes_from, &o->scratch, least,
+                              &s->x, part2, &o->projected));
   for (int r = 0; r < s->n_rhs; r++) o->low[r] = o->projected ? 0.0 : sqrt(part2[r]);
   if (!o->projected) return MD_OK;
   s->result.projections++;

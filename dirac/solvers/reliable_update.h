@@ -70,12 +70,12 @@ enum { MD_UPDATES_FEW_IN_VAIN = 3, MD_UPDATES_MOST_IN_VAIN = 10 };
 /* Deflation with eigenvectors v_i of -Deo Doe that were found before: what CG needs most iterations
  * for, the lowest modes of A = m^2 - Deo Doe, is solved by a projection. */
 
-/* x += sum_i v_i <v_i, r> / (least + lambda_i), least = m^2 of A: so that r = s - A x, which is to
- * be computed anew, has nothing left in the modes as far as they are exact. part2[rhs] = sum_i
+/* x += sum_i v_i <v_i, r> / (from + lambda_i), from = m^2 or 0 of A: so that r = s - A x, which is
+ * to be computed anew, has nothing left in the modes as far as they are exact. part2[rhs] = sum_i
  * |<v_i, r>|^2, what r had in them. Where part2[rhs] <= least[rhs] for every right-hand side x
  * stays as it is and *added is false; least NULL: never. r and x: even, MD_DOUBLE, in the space of
  * the modes. The same bits on every rank grid. Collective. */
-md_status md_low_modes_project(md_context *context, const md_modes *modes, double least_of_a,
+md_status md_low_modes_project(md_context *context, const md_modes *modes, double from,
                                const md_field *r, const double *least, md_field *x, double *part2,
                                bool *added);
 

@@ -96,12 +96,12 @@ typedef struct md_solver_request {
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
   md_dirac *inner;
-  /* The lowest modes of -Deo Doe in the space of the exact operator
+  /* The lowest modes of -Deo Doe, or of S S^dag of this mass, in the space of the exact operator
    * (dirac/solvers/reliable_update.h): the solve begins with their part of the solution, and what
    * rounding brings back of it is taken out at reliable updates and restarts. NULL: none. */
   const md_modes *modes;
-  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of b.
-   * NULL: zero. */
+  /* Even sites of a solution to begin with: on the host, MD_DOUBLE, with n_rhs of b; not of domain
+   * walls. NULL: zero. */
   const md_field *guess;
   /* Of domain walls: assigned the quark field in the middle of the fifth dimension, fields like x;
    * NULL: not wanted. */
@@ -127,17 +127,20 @@ typedef struct md_solver_job {
   X(BLOCK, block)                                                                                  \
   X(AUTO, auto)                                                                                    \
   X(FCG, fcg)                                                                                      \
-  X(GCR, gcr)
+  X(GCR, gcr)                                                                                      \
+  X(BICGSTAB, bicgstab)
 enum { /* what it takes */
        MD_TAKES_INNER = 1,
        MD_TAKES_STATES = 2, /* save_every, resume and leave */
-       MD_TAKES_PRECONDITION = 4
+       MD_TAKES_PRECONDITION = 4,
+       MD_TAKES_PARTS = 8 /* right-hand sides have nothing to do with each other */
 };
 typedef struct md_solver {
   const char *name; /* of --solver */
   const char *help; /* a line */
   unsigned takes;
   bool any_operator; /* else it needs a Hermitian and positive one */
+  bool direct;       /* md_solve_cg gives it S of md_schur_create, y being x_e */
   /* What else it needs of the job: MD_INPUT with the reason. NULL: nothing. Local. */
   md_status (*check)(md_context *context, const md_solver_job *job);
   /* Iterates A y = r0, from state->r = state->p = r0 and r_norm2 set, until every right-hand side
@@ -157,8 +160,8 @@ md_status md_solver_check(md_context *context, const md_solver *solver, const md
 
 /* Solves a system for all right-hand sides at once by request->solver. The operators and the
  * preconditioner are those of the job: mass, inner, precondition and degree of its request are not
- * read. Modes of the request are those of a less its `least`. The contract is that of md_solve_cg;
- * the solution is s->x, and seconds and gflops are not set. Collective. */
+ * read. Modes of the request are those of a less its `modes_from`. The contract is that of
+ * md_solve_cg; the solution is s->x, and seconds and gflops are not set. Collective. */
 md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
                    md_solver_result *result);
 
@@ -168,16 +171,18 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * or, with spin, as dirac/wilson/wilson.h says.
  * Right-hand sides advance in step; one that has converged is left alone.
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator or fewer (a request
- * that pads): the operator's others are zero. x is assigned, and the iterations start from the
- * guess. The iteration runs in the operator's precision, or in that of request->inner, which needs
- * a MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual that
- * decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
- * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual.
- * A signal that base/interrupt.h catches ends the solve after the iteration that is under way.
- * MD_OK also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum
- * is NaN or infinite or the operator is not positive: then the result says how far it came, its
- * residuals are NaN and x is as it was. Free the result with md_solver_result_free,
- * also after a failure. Collective. */
+ * that pads): the operator's others are zero. Or with more: they are solved in even parts, one
+ * after the other, as md_solver_at_once says, by a solver that takes parts, without guess, midpoint
+ * and states; the result is that of all, but what it counts beside iterations is that of the part
+ * with most. x is assigned, and the iterations start from the guess. The iteration runs in the
+ * operator's precision, or in that of request->inner, which needs a MD_DOUBLE operator and gives
+ * double-precision answers (dirac/solvers/cg.h); the residual that decides is recomputed in double
+ * with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself). In double, an
+ * iteration that drifted from it goes on from the true residual. A signal that base/interrupt.h
+ * catches ends the solve after the iteration that is under way. MD_OK also when not converged or
+ * interrupted (see result); MD_UNREACHED with a message when a sum is NaN or infinite or the
+ * operator is not positive: then the result says how far it came, its residuals are NaN and x is as
+ * it was. Free the result with md_solver_result_free, also after a failure. Collective. */
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);
@@ -189,6 +194,14 @@ void md_solver_result_free(md_solver_result *result);
 md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
                               const md_backend_request *request, const md_halo_request *how,
                               bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner);
+
+/* How many right-hand sides such an operator solves at once of so many. */
+int md_solver_at_once(const md_dirac *dirac, int n_rhs);
+/* Lowers n_rhs of a request whose packing is open to that of an even part, where a packing serves
+ * parts that it does not serve as a whole; a rule, as that of md_backend_choose, whose `local` it
+ * takes. Collective. */
+void md_solver_part_request(md_context *context, const char *backend, const int *local,
+                            md_backend_request *request);
 
 /* Hops that the operators of a solve have applied so far, where one operator that stands there
  * twice counts once; inner may be NULL. */

@@ -77,7 +77,8 @@ enum {
   MARCH_FEEDERS = 4,   /* that feed */
   MARCH_RING = 4,      /* most steps under way */
   MARCH_X = 8,         /* most sites of a tile along x */
-  MARCH_TILES = 6,     /* that are asked for */
+  MARCH_TILES = 7,     /* that are asked for */
+  MARCH_SLICES = 16,   /* most of quarks with spin */
   MARCH_BARRIERS = 128 /* bytes in front of the rows */
 };
 /* A ring of slots in shared memory, each of which holds the rows of one step: the bytes of the
@@ -103,12 +104,14 @@ typedef struct md_march_plan {
   md_divisor by_x, by_y, by_depth, by_columns, by_band, by_layer;
 } md_march_plan;
 
-/* Plans with the tiles that fit, for an action of 1 or 2 link fields, and a block for each
- * multiprocessor of the GPU; the first is the one to take unless a trial finds a faster one. Their
- * number: 0 when no tile fits, when the number of right-hand sides is not 8 or 16, when the lattice
- * is too small to fill the GPU, or for code before compute capability 9.0, whose copy engine feeds
- * the march. */
-int md_march_plans(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
+/* Plans with the tiles that fit, for the precision, action, slices and right-hand sides of a
+ * request, and a block for each multiprocessor of the GPU; the first is the one to take unless a
+ * trial finds a faster one. Their number: 0 when no tile fits, when the lattice is too small to
+ * fill the GPU, for code before compute capability 9.0, whose copy engine feeds the march, or
+ * unless md_march_serves the request: with 8 or 16 right-hand sides; with spin one in 16 bits, of
+ * slices that are a multiple of four and MARCH_SLICES at most. */
+bool md_march_serves(const md_backend_request *request);
+int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                    const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]);
 
 /* Which rows around a column a step of the march with two link fields reads, and in which order

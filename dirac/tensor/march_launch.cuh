@@ -4,13 +4,25 @@
 
 namespace stacked {
 
+/* Bits of the N sites x .. that are assigned in the row y, z. */
+template <int N>
+__device__ inline unsigned assigned_of(const md_tensor_call &call, int x, int odd, int y, int z) {
+  if (y < call.low[1] || y >= call.high[1] || z < call.low[2] || z >= call.high[2]) return 0;
+  unsigned bits = ~0u;
+  const int before = call.low[0] - 2 * x - odd, beyond = call.high[0] - 2 * x - odd; /* in x */
+  if (before > 0) bits <<= (before + 1) / 2;
+  if (beyond < 2 * N) bits &= (1u << max(beyond + 1, 0) / 2) - 1;
+  return bits;
+}
+
 /* What a computing warp of the marching kernels does with sources that lie in shared memory: batch
  * after batch of neighbouring sites of one row, the links of the next batch under way. */
 template <typename T, int RHS, ending END, int FIELDS> struct worker {
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   using link_set = typename storage<T>::links;
-  static constexpr int site_bytes = RHS * 3 * sizeof(number), colour_bytes = RHS * sizeof(number);
+  static constexpr int sites = batch<T>, colour_bytes = RHS * sizeof(number);
+  static constexpr int of_site = 3 * colour_bytes;
   static constexpr int field_bytes = 72 * sizeof(number), link_bytes = FIELDS * field_bytes;
   const md_tensor_call &call;
   const lane at;
@@ -18,6 +30,9 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
   real step[2];           /* of the lane's two rows, where END takes a step */
   norm_adder<T> norms[2]; /* where END leaves norms */
 
+  __device__ explicit worker(const md_tensor_call &c) : call(c), at(), links{}, step{}, norms{} {}
+  static __device__ constexpr int site_bytes() { return of_site; }
+  __device__ int row_offset() const { return stacked::row_offset<T, RHS>(at.g); }
   /* Asks for the links of the batch that begins at `site`. */
   __device__ void load(int site) {
     const char *first = static_cast<const char *>(call.links) +
@@ -54,8 +69,8 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
     }
     constexpr bool late = takes_step<END> && !storage<T>::adjacent;
     if constexpr (!late) load(next);
-    const int64_t start = static_cast<int64_t>(site) * site_bytes + min(at.t, 2) * colour_bytes;
-    const auto place = [&](int n) { return start + n * site_bytes; };
+    const int64_t start = static_cast<int64_t>(site) * of_site + min(at.t, 2) * colour_bytes;
+    const auto place = [&](int n) { return start + n * of_site; };
     if constexpr (takes_step<END>) {
       take_any_step<T, RHS, END>(norms, c, call, site + mine, unit, step, place, assigned, at);
       if constexpr (late) load(next);
@@ -71,15 +86,6 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
         call.out_scale[site + mine] = scale;
     }
     store<T, RHS, true>(c, call, factor, place, assigned, RHS, at);
-  }
-  /* Bits of the sites x .. that are assigned in the row y, z. */
-  __device__ unsigned assigned(int x, int odd, int y, int z) const {
-    if (y < call.low[1] || y >= call.high[1] || z < call.low[2] || z >= call.high[2]) return 0;
-    unsigned bits = ~0u;
-    const int before = call.low[0] - 2 * x - odd, beyond = call.high[0] - 2 * x - odd; /* in x */
-    if (before > 0) bits <<= (before + 1) / 2;
-    if (beyond < 2 * batch<T>) bits &= (1u << max(beyond + 1, 0) / 2) - 1;
-    return bits;
   }
   /* Before the first batch and after the last. */
   __device__ void begin() {

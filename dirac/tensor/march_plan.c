@@ -60,9 +60,9 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   return plan->shared_bytes <= most;
 }
 
-/* Which sites of a tile a warp takes. */
-static bool share_out(md_precision precision, md_march_plan *plan) {
-  const int sites = plan->x * plan->y * plan->z, least = precision == MD_DOUBLE ? 1 : 4;
+/* Which sites of a tile a warp takes, at least so many of a row. */
+static bool share_out(int least, md_march_plan *plan) {
+  const int sites = plan->x * plan->y * plan->z;
   plan->passes = plan->steps;
   if (plan->fields == 1) {
     plan->warp_sites = least;
@@ -82,10 +82,28 @@ static bool share_out(md_precision precision, md_march_plan *plan) {
   return false;
 }
 
+/* Bytes of a source site, 0 where no march takes it. */
+static int site_bytes_of(const md_backend_request *r) {
+  const int bytes = md_request_reals(r) * r->n_rhs * (int)md_precision_bytes(r->precision);
+  const int slices = md_request_slices(r);
+  if (md_action_get(r->action)->spins == 1) return r->n_rhs == 8 || r->n_rhs == 16 ? bytes : 0;
+  return r->n_rhs == 1 && r->precision != MD_DOUBLE && slices <= MARCH_SLICES && slices % 4 == 0
+             ? bytes
+             : 0;
+}
+
+bool md_march_serves(const md_backend_request *request) {
+  return site_bytes_of(request) > 0;
+}
+
 /* Plans with a tile x, y, z of so many steps a time slice; false when it does not fit. */
-static bool plan_tile(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
+static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS],
                       const md_device_facts *gpu, const int tile[4], md_march_plan *plan) {
-  if ((n_rhs != 8 && n_rhs != 16) || tile[0] > MARCH_X) return false;
+  const md_precision precision = request->precision;
+  const int fields = md_action_get(request->action)->fields;
+  const bool spin = md_action_get(request->action)->spins > 1;
+  const int site_bytes = site_bytes_of(request);
+  if (site_bytes == 0 || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
   *plan = (md_march_plan){.fields = fields,
                           .x = tile[0],
@@ -103,8 +121,8 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
   /* What lies three sites before and beyond a column is found going round the lattice once. */
   for (int d = 1; d < MD_DIMS && fields == 2; d++)
     if (local[d] < 2 * MARCH_REACH) return false;
-  if (!share_out(precision, plan)) return false;
-  plan->site_bytes = n_rhs * MD_FERMION_REALS * (int)md_precision_bytes(precision);
+  if (!share_out(spin || precision == MD_DOUBLE ? 1 : 4, plan)) return false;
+  plan->site_bytes = site_bytes;
   plan->band = band_of(plan);
   find_divisors(plan);
   /* A block of another kernel has a place beside the march. With two spare slots a new segment,
@@ -116,22 +134,32 @@ static bool plan_tile(md_precision precision, int fields, int n_rhs, const int l
   return false;
 }
 
-int md_march_plans(md_precision precision, int fields, int n_rhs, const int local[MD_DIMS],
+int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                    const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]) {
-  /* In the order of their speed on an H200. */
-  static const int tiles[2][2][MARCH_TILES][4] = {
-      {{{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1}, {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1}},
-       {{4, 4, 4, 1}, {2, 4, 4, 1}, {4, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 2, 1}, {2, 2, 4, 1}}},
-      {{{8, 4, 4, 1}, {4, 4, 4, 1}, {8, 4, 2, 1}, {8, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 4, 1}},
-       {{4, 4, 2, 2}, {2, 4, 2, 2}, {4, 2, 2, 1}, {2, 2, 4, 1}, {2, 4, 2, 1}, {2, 2, 2, 1}}}};
+  /* Each in the order of their speed on an H200. */
+  static const int one_field[MARCH_TILES][4] = {{8, 4, 4, 1}, {8, 2, 8, 1}, {8, 8, 2, 1},
+                                                {8, 4, 2, 1}, {4, 4, 4, 1}, {4, 2, 4, 1},
+                                                {4, 4, 2, 1}};
+  static const int one_double[MARCH_TILES][4] = {{4, 4, 4, 1}, {2, 4, 4, 1}, {4, 2, 4, 1},
+                                                 {4, 4, 2, 1}, {4, 2, 2, 1}, {2, 2, 4, 1}};
+  static const int two_fields[MARCH_TILES][4] = {{8, 4, 4, 1}, {4, 4, 4, 1}, {8, 4, 2, 1},
+                                                 {8, 2, 4, 1}, {4, 4, 2, 1}, {4, 2, 4, 1}};
+  static const int two_double[MARCH_TILES][4] = {{4, 4, 2, 2}, {2, 4, 2, 2}, {4, 2, 2, 1},
+                                                 {2, 2, 4, 1}, {2, 4, 2, 1}, {2, 2, 2, 1}};
+  static const int with_spin[MARCH_TILES][4] = {{4, 4, 4, 1}, {4, 4, 2, 1}, {4, 2, 4, 1},
+                                                {8, 2, 4, 1}, {8, 4, 2, 1}, {8, 2, 2, 1}};
+  const int fields = md_action_get(request->action)->fields;
+  const bool wide = request->precision == MD_DOUBLE;
+  const int(*const tiles)[4] = md_action_get(request->action)->spins > 1 ? with_spin
+                               : fields == 1 ? (wide ? one_double : one_field)
+                                             : (wide ? two_double : two_fields);
   /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
    * faster. */
   const int least_steps = fields == 2 ? 7 : 3;
   int count = 0;
   for (int n = 0; n < MARCH_TILES && gpu->code >= 90; n++) {
-    const int *tile = tiles[fields - 1][precision == MD_DOUBLE][n];
     md_march_plan *next = &plan[count];
-    if (!plan_tile(precision, fields, n_rhs, local, gpu, tile, next)) continue;
+    if (!plan_tile(request, local, gpu, tiles[n], next)) continue;
     const double columns = (double)next->columns[0] * next->columns[1] * next->columns[2];
     count += columns * local[MD_T] >= (double)least_steps * gpu->multiprocessors;
   }

@@ -145,3 +145,31 @@ MD_TILE_MAP int md_stacked_link_at(md_precision precision, int direction, int ro
   if (precision == MD_DOUBLE) return 12 * n + lane;
   return n < 4 ? 4 * lane + n : 48 + 2 * lane + n - 4;
 }
+
+/* Quarks with four spins: each link multiplies the half spinors of all slices and right-hand sides
+ * of a site, its columns slice * n_rhs + rhs, so that one right-hand side has rows enough. K and
+ * the links are as above, of one link field. A neighbour enters as (1 -+ gamma_mu) psi, formed in
+ * the storage type on the way into A: a lane has all four spins of a column for its two directions.
+ * There are two accumulators, C[16][6] += A[16][48] B[48][6] each: number 0 of spins 0 and 1,
+ * number 1 of spins 2 and 3, with the same B. Rows g and g+8, which one lane holds, are the two
+ * spins of column g of the tile's eight. */
+enum { MD_SPIN_TILE = 8, MD_SPIN_ACCUMULATORS = 2 };
+
+MD_TILE_MAP int md_spin_of_row(int accumulator, int row) {
+  return 2 * accumulator + row / MD_SPIN_TILE;
+}
+
+/* Spin s of (1 -+ gamma_mu) psi is psi_s + i^turn psi_spin: forward 1 - gamma_mu, in directions
+ * 4 + mu 1 + gamma_mu, gamma_mu = [[0, S], [S^dag, 0]] as in dirac/wilson. Turns of one direction
+ * are all even or all odd, and those of spins s and s ^ 2 have the partners s' and s' ^ 2. */
+typedef struct md_spin_partner {
+  int spin, turn;
+} md_spin_partner;
+MD_TILE_MAP md_spin_partner md_spin_partner_of(int direction, int s) {
+  /* Turns of -S, row by row, two bits each: x 3 3, y 0 2, z 3 1, t 2 2. */
+  const unsigned turns = 0xa78f;
+  const int mu = direction % 4, other = s ^ (mu < 2 ? 3 : 2), upper = s < 2 ? s : other;
+  const int turn = (int)(turns >> (4 * mu + 2 * upper) & 3u) + (direction < 4 ? 0 : 2);
+  const md_spin_partner p = {other, (s < 2 ? turn : 8 - turn) % 4};
+  return p;
+}

@@ -44,6 +44,15 @@ template <typename V> __device__ inline V of_site(V value, int n) {
   return __shfl_sync(0xffffffffu, value, 4 * n);
 }
 
+/* a b + c, rounded once: left to the compiler, which of the products are contracted would differ
+ * from kernel to kernel, and with it the last bits. */
+__device__ inline float product_plus(float a, float b, float c) {
+  return __fmaf_rn(a, b, c);
+}
+__device__ inline double product_plus(double a, double b, double c) {
+  return __fma_rn(a, b, c);
+}
+
 /* c = factor_c * c + factor_x * x */
 template <typename T, int TILE, bool FULL>
 __device__ inline void add_epilogue(typename storage<T>::accumulator c[4],
@@ -52,10 +61,10 @@ __device__ inline void add_epilogue(typename storage<T>::accumulator c[4],
                                     int count, const lane &at) {
   const pair<T> x = load_rows<T, TILE, FULL, true>(x_row + row_offset<T, TILE>(at.g), at.g, count);
   const auto low = widen(T{}, x.low), high = widen(T{}, x.high);
-  c[0] = factor_c * c[0] + factor_x * low.x;
-  c[1] = factor_c * c[1] + factor_x * low.y;
-  c[2] = factor_c * c[2] + factor_x * high.x;
-  c[3] = factor_c * c[3] + factor_x * high.y;
+  c[0] = product_plus(factor_x, low.x, factor_c * c[0]);
+  c[1] = product_plus(factor_x, low.y, factor_c * c[1]);
+  c[2] = product_plus(factor_x, high.x, factor_c * c[2]);
+  c[3] = product_plus(factor_x, high.y, factor_c * c[3]);
 }
 
 /* Factor 1/2 and epilogue of a batch. place(n): bytes from the start of a field to the lane's
@@ -166,15 +175,17 @@ template <typename T, int TILE> __device__ inline int rhs_of_row(int row, const 
   return TILE == 8 || !storage<T>::adjacent ? at.g + 8 * row : 2 * at.g + row;
 }
 
-/* A lane's rows of one colour in a field of the arithmetic type: v += the field, and field = v
- * where `assigned`. */
+/* A lane's rows of one colour in a field of the arithmetic type: v = step v + the field, and
+ * field = v where `assigned`. */
 template <typename T, int TILE>
-__device__ inline void add_to_rows(char *row, typename storage<T>::accumulator v[4], bool assigned,
+__device__ inline void add_to_rows(char *row, const typename storage<T>::accumulator step[2],
+                                   typename storage<T>::accumulator v[4], bool assigned,
                                    const lane &at) {
   if constexpr (TILE == 16 && storage<T>::adjacent) {
     float4 *p = reinterpret_cast<float4 *>(row) + at.g;
     const float4 old = __ldcs(p);
-    v[0] += old.x, v[1] += old.y, v[2] += old.z, v[3] += old.w;
+    v[0] = product_plus(step[0], v[0], old.x), v[1] = product_plus(step[0], v[1], old.y);
+    v[2] = product_plus(step[1], v[2], old.z), v[3] = product_plus(step[1], v[3], old.w);
     if (at.t < 3 && assigned) __stcs(p, make_float4(v[0], v[1], v[2], v[3]));
   } else {
     using vector = typename std::conditional<storage<T>::adjacent, float2, double2>::type;
@@ -182,7 +193,8 @@ __device__ inline void add_to_rows(char *row, typename storage<T>::accumulator v
     for (int half = 0; half < TILE / 8; half++) {
       vector *p = reinterpret_cast<vector *>(row) + at.g + 8 * half;
       const vector old = __ldcs(p);
-      v[2 * half] += old.x, v[2 * half + 1] += old.y;
+      v[2 * half] = product_plus(step[half], v[2 * half], old.x);
+      v[2 * half + 1] = product_plus(step[half], v[2 * half + 1], old.y);
       if (at.t < 3 && assigned) __stcs(p, vector{v[2 * half], v[2 * half + 1]});
     }
   }
@@ -198,23 +210,23 @@ __device__ inline void add_norms(norm_adder<T> norms[2], const sums<T> &c, int u
     double weight = at.t < 3 && assigned >> n & 1u ? 1.0 : 0.0;
     if constexpr (storage<T>::scaled)
       weight *= __hiloint2double((2 * (of_site(unit, n) - 127) + 1023) << 20, 0);
-    norms[0].add(weight * static_cast<double>(c[n][0] * c[n][0] + c[n][1] * c[n][1]));
-    norms[1].add(weight * static_cast<double>(c[n][2] * c[n][2] + c[n][3] * c[n][3]));
+#pragma unroll
+    for (int row = 0; row < 2; row++) {
+      const auto re = c[n][2 * row], im = c[n][2 * row + 1];
+      norms[row].add(weight * static_cast<double>(product_plus(re, re, im * im)));
+    }
   }
 }
 
-/* c = step (a x + b D in) of site n of a batch, D in in units of my_c, x in those of my_x. */
+/* c = a x + b D in of site n of a batch, D in in units of my_c, x in those of my_x. */
 template <typename T, int TILE>
-__device__ inline void
-make_step(typename storage<T>::accumulator c[4], const md_tensor_call &call, float my_c, float my_x,
-          int n, const typename storage<T>::accumulator step[2], int64_t place, const lane &at) {
+__device__ inline void make_step(typename storage<T>::accumulator c[4], const md_tensor_call &call,
+                                 float my_c, float my_x, int n, int64_t place, const lane &at) {
   using real = typename storage<T>::accumulator;
   real factor_c = static_cast<real>(MD_HOP_FACTOR * call.b), factor_x = static_cast<real>(call.a);
   if constexpr (storage<T>::scaled) factor_c *= of_site(my_c, n), factor_x *= of_site(my_x, n);
   add_epilogue<T, TILE, true>(c, factor_c, factor_x, static_cast<const char *>(call.x) + place,
                               TILE, at);
-#pragma unroll
-  for (int i = 0; i < 4; i++) c[i] *= step[i / 2];
 }
 
 /* The step of the sites of a batch that are `assigned`, whose places are as in `combine`, with the
@@ -230,9 +242,9 @@ __device__ inline void take_step(norm_adder<T> norms[2], sums<T> &c, const md_te
   if constexpr (storage<T>::scaled) my_c = power_of_two(unit), my_x = call.x_scale[my_site];
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
-    make_step<T, TILE>(c[n], call, my_c, my_x, n, step, place(n), at);
-    add_to_rows<T, TILE>(static_cast<char *>(call.out) + wider * place(n), c[n], assigned >> n & 1u,
-                         at);
+    make_step<T, TILE>(c[n], call, my_c, my_x, n, place(n), at);
+    add_to_rows<T, TILE>(static_cast<char *>(call.out) + wider * place(n), step, c[n],
+                         assigned >> n & 1u, at);
   }
   add_norms<T>(norms, c, 127, assigned, at);
 }
@@ -258,8 +270,8 @@ __device__ inline void take_mixed_step(norm_adder<double> norms[2], sums<double>
       const double of_in = MD_HOP_FACTOR * call.b * __ldg(step);
       const double of_x = __ldg(step + MD_MAX_RHS), of_before = __ldg(step + 2 * MD_MAX_RHS);
       double *v = c[n] + 2 * half;
-      v[0] = of_in * v[0] + of_x * x.x + of_before * before.x;
-      v[1] = of_in * v[1] + of_x * x.y + of_before * before.y;
+      v[0] = product_plus(of_before, before.x, product_plus(of_x, x.x, of_in * v[0]));
+      v[1] = product_plus(of_before, before.y, product_plus(of_x, x.y, of_in * v[1]));
       if (at.t < 3 && assigned >> n & 1u)
         __stcs(const_cast<double2 *>(row(call.out, half)), double2{v[0], v[1]});
     }
@@ -277,7 +289,9 @@ __device__ inline void take_narrow_step(norm_adder<__half> norms[2], sums<__half
   const float my_old = call.out_scale[my_site];
 #pragma unroll
   for (int n = 0; n < batch<__half>; n++) {
-    make_step<__half, TILE>(c[n], call, my_c, my_x, n, step, place(n), at);
+    make_step<__half, TILE>(c[n], call, my_c, my_x, n, place(n), at);
+#pragma unroll
+    for (int i = 0; i < 4; i++) c[n][i] *= step[i / 2];
     add_epilogue<__half, TILE, true>(c[n], 1.0f, of_site(my_old, n),
                                      static_cast<const char *>(call.out) + place(n), TILE, at);
   }

@@ -249,7 +249,7 @@ template <> struct row_steps<true> {
 /* A computing warp: plan.warp_sites neighbouring sites of one row a step. */
 template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   using worker_of = worker<T, RHS, END, 2>;
-  static constexpr int site_bytes = worker_of::site_bytes;
+  static constexpr int site_bytes = worker_of::site_bytes();
   __device__ int steps() const { return steps_of<T>(plan); }
   /* A row that the lane reads, from the place of the warp's first site on: what does not change
    * from slice to slice. Its sites lie in the centre or the rim; for lanes along x those beyond the
@@ -287,7 +287,7 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
   int past; /* slot of the step three slices before */
 
   __device__ long_computer(const md_tensor_call &c, const md_march_plan &p, const long_stage &m)
-      : call(c), plan(p), memory(m), work{c, lane(), {}, {}, {}}, w(p, c), at(p, 0), past(0) {
+      : call(c), plan(p), memory(m), work(c), w(p, c), at(p, 0), past(0) {
 #pragma unroll
     for (int k = 0; k < LONG_PASSES; k++) find_pass(passes[k], min(k, plan.passes - 1));
   }
@@ -402,8 +402,9 @@ template <typename T, int RHS, ending END, bool PARTIAL> struct long_computer {
         return (outermost && beyond ? l.ends : l.inside) + of * site_bytes;
       };
       work.some(first + n, n + batch<T> < plan.warp_sites ? first + n + batch<T> : next,
-                PARTIAL ? work.assigned(at.x + p.x + n, odd, at.y + p.y, at.z + p.z) : ~0u, source,
-                n, ratios, units);
+                PARTIAL ? assigned_of<batch<T>>(call, at.x + p.x + n, odd, at.y + p.y, at.z + p.z)
+                        : ~0u,
+                source, n, ratios, units);
 #pragma unroll
       for (int i = 0; i < 4; i++) lines[i / 2][i % 2].advance(batch<T>);
     }

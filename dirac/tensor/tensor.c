@@ -18,11 +18,15 @@ typedef struct tensor {
   int32_t *neighbour[MD_PARITIES]; /* [term][site] */
   int32_t *range[MD_PARITIES][2];  /* interior, boundary; NULL without halo */
   int64_t range_count[MD_PARITIES][2];
-  /* Launch shapes: the tiles of the marching kernel of `stacked`, where the lattice takes it; else
-   * the gathering one alone, whose steps in double end in other bits. */
+  /* Launch shapes: the tiles of the marching kernel of `stacked`, where the lattice takes it, and
+   * last the gathering one. */
   md_march_plan plan[MARCH_TILES];
   int plans, shape;
 } tensor;
+
+static bool has_spin(const tensor *s) {
+  return md_action_get(s->request.action)->spins > 1;
+}
 
 static void unload(void *state) {
   tensor *s = state;
@@ -119,8 +123,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
   s->geometry = g;
   s->terms = terms;
   if (request->packing == MD_PACKING_STACKED)
-    s->plans = md_march_plans(request->precision, terms / MD_DIRECTIONS, request->n_rhs, g->local,
-                              &context->gpu, s->plan);
+    s->plans = md_march_plans(request, g->local, &context->gpu, s->plan);
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
     status = load_links(context, s, links, p);
@@ -202,6 +205,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
                          .in_stride = in->stride,
                          .out_stride = out->stride,
                          .n_rhs = out->n_rhs,
+                         .slices = has_spin(s) ? md_request_slices(&s->request) : 0,
                          .parity = p,
                          .queue = asked->queue,
                          .local = {s->geometry->local[0], s->geometry->local[1],
@@ -209,24 +213,26 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
   const bool march = marches(s) && (!part || only_t_is_split(s->geometry));
   if (step.norm2) call.norm2 = step.norm2->sum, call.units = step.norm2->units;
-  if (!march) return md_tensor_gather(context, &call);
+  if (!march) return (call.slices ? md_tensor_gather_spins : md_tensor_gather)(context, &call);
   set_march_range(s->geometry, &call, all, part);
   if (asked->arrivals) {
     call.arrivals = *asked->arrivals;
     call.late[0] = 1 + columns_before(s, &context->gpu, call.arrivals.of[7].expected_s);
     call.late[1] = columns_before(s, &context->gpu, call.arrivals.of[3].expected_s);
   }
-  return is_empty(&call) ? MD_OK : md_tensor_march(context, &call, &s->plan[s->shape]);
+  if (is_empty(&call)) return MD_OK;
+  return (call.slices ? md_tensor_march_spins : md_tensor_march)(context, &call,
+                                                                 &s->plan[s->shape]);
 }
 
 static bool awaits(const void *state) {
   const tensor *s = state;
-  return marches(s) && s->plan[s->shape].fields == 1 && only_t_is_split(s->geometry);
+  return marches(s) && s->plan[s->shape].fields == 1 && !has_spin(s) &&
+         only_t_is_split(s->geometry);
 }
 
 static int shapes(const void *state) {
-  const int plans = ((const tensor *)state)->plans;
-  return plans > 0 ? plans : 1;
+  return ((const tensor *)state)->plans + 1;
 }
 
 static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
@@ -250,6 +256,7 @@ static bool fuses(const void *state, md_precision out) {
   const md_precision own = s->request.precision;
   const bool served =
       own == MD_DOUBLE ? out == MD_DOUBLE : own == MD_HALF && (out == MD_HALF || out == MD_SINGLE);
+  if (has_spin(s)) return false;
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
   return served && (s->plans > 0 || (gathers && whole_tile));
@@ -257,22 +264,41 @@ static bool fuses(const void *state, md_precision out) {
 
 static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
 
+/* Two link fields in half whose links stay in L2: tiles that are half full are faster there. */
+static bool fits_cache(const md_backend_request *request, const int *local, long long l2_bytes) {
+  if (!local || request->precision != MD_HALF || request->n_rhs != MD_STACKED_LEAST ||
+      md_action_terms(request->action) == MD_DIRECTIONS)
+    return false;
+  const double sites = (double)local[0] * local[1] * local[2] * local[3];
+  return sites * md_tensor_link_bytes(request) <= (double)l2_bytes;
+}
+
 /* Against `cuda`, whose speed is 100. By measurements on an H200 (PERFORMANCE.md) stacked is faster
  * with 8 and 16 right-hand sides, by 1.1 to 2.3, in double where it marches. With 6 of the 8 rows
  * of a tile it is about as fast, with fewer slower. */
 static int speed_of(const md_context *context, const md_backend_request *request, int n_rhs,
                     const int *local, const char **reason) {
-  enum { FASTER = 140, FROM = 7 };
+  enum { FASTER = 140, FROM = 7, FROM_IN_CACHE = 4 };
   const int n = request->n_rhs;
   const int among_packings = md_tensor_speed_of(context, request, n_rhs, local, reason);
   md_march_plan plan[MARCH_TILES];
   if (request->packing != MD_PACKING_STACKED) return among_packings;
+  if (md_action_get(request->action)->spins > 1) {
+    *reason = "with spin stacked is faster with one right-hand side in 16 bits of 4, 8, 12 or 16 "
+              "slices, where tiles divide the lattice of a rank";
+    if (!md_march_serves(request)) return among_packings;
+    if (local && md_march_plans(request, local, &context->gpu, plan) == 0) return among_packings;
+    *reason = "slices fill the tiles of stacked";
+    return FASTER;
+  }
+  *reason = "stacked is faster with 4 right-hand sides on, as its links stay in the GPU's cache";
+  if (fits_cache(request, local, context->gpu.l2_bytes) && n_rhs >= FROM_IN_CACHE && n_rhs < FROM)
+    return FASTER;
   *reason = "stacked is faster with 7 to 16 right-hand sides at once";
   if (n_rhs < FROM || (n != MD_STACKED_LEAST && n != MD_STACKED_MOST)) return among_packings;
   *reason = "in double stacked is faster where tiles divide the lattice of a rank";
   const int fields = md_action_terms(request->action) / MD_DIRECTIONS;
-  const bool marches =
-      !local || md_march_plans(request->precision, fields, n, local, &context->gpu, plan) > 0;
+  const bool marches = !local || md_march_plans(request, local, &context->gpu, plan) > 0;
   if (request->precision == MD_DOUBLE && !marches) return among_packings;
   *reason = "with one link field and 8 right-hand sides in half stacked is faster with tiles of 8 "
             "sites in x";

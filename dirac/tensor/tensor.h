@@ -28,7 +28,8 @@ double md_tensor_link_bytes(const md_backend_request *request);
   .reconstructs = 1u << MD_RECONSTRUCT_18,                                                         \
   .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |      \
               1u << MD_PACKING_STACKED,                                                            \
-  .actions = MD_STAGGERED_ACTIONS, .check = md_tensor_check, .link_bytes = md_tensor_link_bytes
+  .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS, .check = md_tensor_check,                     \
+  .link_bytes = md_tensor_link_bytes
 
 /* Independent products of 3x3 complex matrices and vectors, for `bench dirac --kernel matvec`. The
  * packings were first measured by them: there is nothing but the product, no neighbours and no sum
@@ -78,6 +79,7 @@ typedef struct md_tensor_call {
   int64_t count, sites;
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
   int n_rhs, parity;
+  int slices; /* of quarks with four spins, 1 for Wilson's; 0: quarks without spin */
   int local[MD_DIMS];
   /* For the march: only sites with coordinates low <= x < high are assigned, and unless `ends` is 0
    * of the time slices low .. high-1 only as many at the beginning and at the end. stride: sites
@@ -103,6 +105,8 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  * gathers neighbours from global memory. Steps and norms are served for 8 and 16 right-hand sides.
  */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
+/* The same for quarks with four spins, one right-hand side or more; no steps, no norms. */
+md_status md_tensor_gather_spins(md_context *context, const md_tensor_call *call);
 
 /* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the
  * first calls for two link fields. */
@@ -110,5 +114,8 @@ md_status md_tensor_march(md_context *context, const md_tensor_call *call,
                           const md_march_plan *plan);
 md_status md_tensor_march_long(md_context *context, const md_tensor_call *call,
                                const md_march_plan *plan);
+/* The same for quarks with four spins; it waits for no arrivals. */
+md_status md_tensor_march_spins(md_context *context, const md_tensor_call *call,
+                                const md_march_plan *plan);
 
 MD_C_END

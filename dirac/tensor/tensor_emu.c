@@ -8,6 +8,7 @@
 #include "lattice/fields/reals.h"
 
 #include <math.h>
+#include <omp.h>
 #include <stdlib.h>
 
 enum { TILE_SIZE = MD_TILE * MD_TILE, MOST_ITEMS = 8, MOST_K = MD_STACKED_K * MD_MOST_LINK_FIELDS };
@@ -25,6 +26,10 @@ typedef struct site_input {
   double ratio[MD_MOST_TERMS]; /* scale of the source over the largest of all, 1 unscaled */
   double scale;                /* the largest */
 } site_input;
+
+static bool has_spin(const md_backend_request *request) {
+  return md_action_get(request->action)->spins > 1;
+}
 
 static double rounded(md_precision precision, double value) {
   double stored;
@@ -87,11 +92,11 @@ static double link_entry(const tensor_emu *s, const site_input *input, int term,
   return rounded(s->request.precision, u * input->ratio[term]);
 }
 
-/* Stored numbers of the source vector, [colour][part]: what lies in memory, scale taken off. */
-static void source_vector(const md_field *in, int64_t site, int rhs, double v[MD_FERMION_REALS]) {
+/* Stored numbers of the source vector, pairs [re, im]: what lies in memory, scale taken off. */
+static void source_vector(const md_field *in, int64_t site, int rhs, double *v) {
   md_field_get(in, site, rhs, v);
   if (in->scale)
-    for (int c = 0; c < MD_FERMION_REALS; c++) v[c] /= in->scale[site];
+    for (int c = 0; c < in->components; c++) v[c] /= in->scale[site];
 }
 
 static double accumulate(md_precision precision, double sum, double a, double b) {
@@ -169,17 +174,78 @@ static void hop_stacked(const tensor_emu *s, const site_input *input, const md_f
   }
 }
 
-/* Applies scale, the factor 1/2 and the end, and stores all right-hand sides of a site. */
+/* Part of i^turn z. */
+static double turned(const double z[2], int turn, int part) {
+  const bool minus = part ? turn >= 2 : turn == 1 || turn == 2;
+  const double value = z[part ^ (turn & 1)];
+  return minus ? -value : value;
+}
+
+/* With spin: a row of one accumulator, column `column` of the site's with the sources psi, times
+ * `half`; the six reals of its spin go to `result`. False where the sum of two numbers does not
+ * fit the storage type. */
+static bool spin_row(const tensor_emu *s, const site_input *input, const double *const psi[],
+                     int spin, double half, double result[MD_STACKED_RESULTS]) {
+  const md_precision precision = s->request.precision;
+  double a[MD_STACKED_K], b;
+  bool fits = true;
+  for (int k = 0; k < MD_STACKED_K; k++) {
+    const md_stacked_k at = md_stacked_row(precision, k);
+    const md_spin_partner p = md_spin_partner_of(at.direction, spin);
+    const double *v = psi[at.direction] + 2 * at.colour;
+    a[k] = rounded(precision, half * (v[6 * spin + at.part] +
+                                      turned(v + (ptrdiff_t)6 * p.spin, p.turn, at.part)));
+    fits = fits && isfinite(a[k]);
+  }
+  for (int column = 0; column < MD_STACKED_RESULTS; column++) {
+    result[column] = 0.0;
+    for (int k = 0; k < MD_STACKED_K; k++) {
+      const md_tile_entry e = md_stacked_b(precision, k, column);
+      b = e.sign * link_entry(s, input, e.item, e.row, e.column, e.part);
+      result[column] = accumulate(precision, result[column], a[k], b);
+    }
+  }
+  return fits;
+}
+
+/* With spin: all right-hand sides of a site, result[rhs][components], in units of input->scale
+ * over `half`. `psi` has room for the site's eight sources of one right-hand side. */
+static bool hop_spins(const tensor_emu *s, const site_input *input, const md_field *in, double half,
+                      double *psi, double *result) {
+  const int n = in->components, columns = md_request_slices(&s->request) * in->n_rhs;
+  const double *of[MD_DIRECTIONS];
+  bool fits = true;
+  int held = -1;
+  for (int tile = 0; tile < columns; tile += MD_SPIN_TILE)
+    for (int at = 0; at < MD_SPIN_ACCUMULATORS * MD_TILE; at++) {
+      const int row = at % MD_TILE, column = tile + row % MD_SPIN_TILE;
+      const int spin = md_spin_of_row(at / MD_TILE, row);
+      const int slice = column / in->n_rhs, rhs = column % in->n_rhs;
+      if (column >= columns) continue;
+      for (int d = 0; d < MD_DIRECTIONS; d++) {
+        if (rhs != held) source_vector(in, input->source[d], rhs, psi + n * d);
+        of[d] = psi + n * d + 24 * slice;
+      }
+      held = rhs;
+      if (!spin_row(s, input, of, spin, half, result + n * rhs + 24 * slice + 6 * spin))
+        fits = false;
+    }
+  return fits;
+}
+
+/* Applies the scale, which has the factor of the action, and the end, and stores all right-hand
+ * sides of a site, result[rhs][components]. */
 static void finish(md_field *out, int64_t site, double scale, const md_hop_end *end,
-                   double (*result)[MD_FERMION_REALS]) {
+                   double *result) {
+  const int n = out->components;
   for (int r = 0; r < out->n_rhs; r++) {
-    double x[MD_FERMION_REALS];
-    for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] *= MD_HOP_FACTOR * scale;
+    double x[MD_MAX_COMPONENTS], *of = result + n * r;
+    for (int c = 0; c < n; c++) of[c] *= scale;
     if (!end) continue;
     md_field_get(end->x, site, r, x);
-    for (int c = 0; c < MD_FERMION_REALS; c++) result[r][c] = end->a * x[c] + end->b * result[r][c];
+    for (int c = 0; c < n; c++) of[c] = end->a * x[c] + end->b * of[c];
   }
-  md_field_set(out, site, result[0]);
+  md_field_set(out, site, result);
 }
 
 static bool in_range(const site_input *input, int terms, int64_t sites, md_range range) {
@@ -204,17 +270,48 @@ static void hop_group(const tensor_emu *s, const md_hop_call *call, int64_t firs
   if (items == 0) return;
   if (s->request.packing != MD_PACKING_STACKED) {
     hop_tile(s, input, items, in, result);
-    for (int m = 0; m < items; m++) finish(out, site[m], input[m].scale, call->end, &result[m]);
+    for (int m = 0; m < items; m++)
+      finish(out, site[m], MD_HOP_FACTOR * input[m].scale, call->end, result[m]);
     return;
   }
   for (int r = 0; r < out->n_rhs; r += MD_TILE)
     hop_stacked(s, input, in, r, out->n_rhs - r < MD_TILE ? out->n_rhs - r : MD_TILE, result);
-  finish(out, site[0], input[0].scale, call->end, result);
+  finish(out, site[0], MD_HOP_FACTOR * input[0].scale, call->end, result[0]);
+}
+
+/* The largest numbers of half may have sums beyond it: then all are halved, as on the device. */
+static void hop_spins_site(const tensor_emu *s, const md_hop_call *call, int64_t site, double *psi,
+                           double *result) {
+  md_field *out = call->out;
+  site_input input = input_of(s, out->parity, site, call->in);
+  if (!in_range(&input, s->terms, call->in->sites, call->range)) return;
+  if (!hop_spins(s, &input, call->in, 1.0, psi, result)) {
+    hop_spins(s, &input, call->in, 0.5, psi, result);
+    input.scale *= 2.0;
+  }
+  finish(out, site, input.scale, call->end, result);
+}
+
+static md_status hop_all_spins(md_context *context, const tensor_emu *s, const md_hop_call *call) {
+  const md_field *out = call->out;
+  const ptrdiff_t room = (ptrdiff_t)out->components * (MD_DIRECTIONS + out->n_rhs);
+  double *work; /* of each thread */
+  MD_TRY(md_allocate(context, (size_t)(room * context->threads) * sizeof *work, "tensor_emu",
+                     (void **)&work));
+#pragma omp parallel num_threads(context->threads)
+  {
+    double *psi = work + room * omp_get_thread_num();
+#pragma omp for schedule(static)
+    for (int64_t site = 0; site < out->sites; site++)
+      hop_spins_site(s, call, site, psi, psi + (ptrdiff_t)out->components * MD_DIRECTIONS);
+  }
+  free(work);
+  return MD_OK;
 }
 
 static md_status hop(md_context *context, void *state, const md_hop_call *call) {
-  (void)context;
   const tensor_emu *s = state;
+  if (has_spin(&s->request)) return hop_all_spins(context, s, call);
   const int most = s->request.packing == MD_PACKING_STACKED ? 1 : md_tile_items(s->request.packing);
 #pragma omp parallel for schedule(static)
   for (int64_t first = 0; first < call->out->sites; first += most) hop_group(s, call, first);
@@ -238,20 +335,26 @@ int md_tensor_speed_of(const md_context *context, const md_backend_request *requ
 
 int md_tensor_columns(const md_backend_request *request) {
   const int n = request->n_rhs;
-  if (request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST) return n;
+  if (has_spin(request) || request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST)
+    return n;
   return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
 }
 
 md_status md_tensor_check(md_context *context, const md_backend_request *request) {
   const char *name = md_packing_name(request->packing);
+  const bool spin = has_spin(request);
   if (request->packing == MD_PACKING_STACKED) {
-    if (request->n_rhs < 2)
+    if (request->n_rhs < 2 && !spin)
       return md_fail(context, MD_INPUT,
                      "packing stacked has right-hand sides as tile rows and needs at least 2, got "
                      "%d; use --rhs 8 or 16, or --packing block8",
                      request->n_rhs);
     return MD_OK;
   }
+  if (spin)
+    return md_fail(context, MD_INPUT,
+                   "packing %s serves quarks without spin, got action %s; use --packing stacked",
+                   name, md_action_name(request->action));
   if (request->precision != MD_HALF)
     return md_fail(context, MD_INPUT,
                    "packing %s multiplies 16x16x16 tiles of fp16, got precision %s; use "

@@ -1,77 +1,25 @@
 /* The fifth dimension of domain-wall quarks: its matrices and its walls. */
-#include "dirac/wilson/wilson.h"
+#include "dirac/wilson/walls_host.h"
 #include "lattice/fields/linear.h"
 
 #include <math.h>
 
 enum { SPINOR_REALS = 24 };
 
-/* Rows of reals that go alike: of n_rhs 1 some sites of a component, else one site's right-hand
- * sides of a pair (re, im). */
-typedef struct rows {
-  int planes;                  /* of a slice; spins 0 and 1 are the first half */
-  int slices, lanes;           /* reals in a row */
-  int64_t start;               /* of the first row in its field */
-  int64_t in_apart, out_apart; /* from row to row */
-} rows;
-
-/* What slice `from` gives to slice `to`, [to * slices + from], of spins 0 and 1, and 2 and 3. */
-typedef double factors[2][MD_MOST_SLICES * MD_MOST_SLICES];
-
-static void find_factors(const md_wall_matrix *m, const md_wall_way *way, int slices, factors f) {
-  for (int to = 0; to < slices; to++)
-    for (int from = 0; from < slices; from++)
-      for (int lower = 0; lower < 2; lower++) {
-        const bool transposed = !lower != way->adjoint;
-        const int at = transposed ? from * slices + to : to * slices + from;
-        const double entry = m ? m->m[at] : to == from;
-        f[lower][to * slices + from] = entry * way->factor * (way->gamma5 && lower ? -1.0 : 1.0);
-      }
-}
-
-#define DEFINE_APPLY(T)                                                                            \
-  static void apply_##T(const factors f, bool add, const rows *r, const T *restrict in,            \
-                        T *restrict out) {                                                         \
-    for (int k = 0; k < r->planes; k++)                                                            \
-      for (int s = 0; s < r->slices; s++) {                                                        \
-        const double *factor = f[k >= r->planes / 2] + s * r->slices;                              \
-        T *to = out + (s * r->planes + k) * r->out_apart;                                          \
-        for (int l = 0; l < r->lanes && !add; l++) to[l] = 0;                                      \
-        for (int j = 0; j < r->slices; j++) {                                                      \
-          const T a = (T)factor[j], *from = in + (j * r->planes + k) * r->in_apart;                \
-          if (factor[j] == 0.0) continue;                                                          \
-          for (int l = 0; l < r->lanes; l++) to[l] += a * from[l];                                 \
-        }                                                                                          \
-      }                                                                                            \
+void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to) {
+  static const md_wall_kernels *const kernels[MD_PRECISIONS][MD_ISAS] =
+      MD_EVERY_PRECISION(&md_wall_host);
+  if (MINIDIRAC_HAVE_CUDA && in->space == MD_DEVICE) {
+    for (int k = 0; k < count; k++) md_wall_apply_device(to[k].m, &to[k].way, in, to[k].out);
+    return;
   }
-DEFINE_APPLY(double)
-DEFINE_APPLY(float)
-#undef DEFINE_APPLY
+  kernels[in->precision][md_isa_best()]->apply(in, count, to);
+}
 
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out) {
-  enum { SITES = 128 };
-  const bool one = in->n_rhs == 1;
-  const int step = one ? SITES : 1, row = 2 * in->n_rhs, slices = in->components / SPINOR_REALS;
-  factors f;
-  find_factors(m, way, slices, f);
-#pragma omp parallel for schedule(static)
-  for (int64_t site = 0; site < in->sites; site += step) {
-    const int64_t left = in->sites - site;
-    const rows r = {.planes = one ? SPINOR_REALS : SPINOR_REALS / 2,
-                    .slices = slices,
-                    .lanes = !one           ? row
-                             : left < SITES ? (int)left
-                                            : SITES,
-                    .start = one ? site : site * (in->components / 2) * row,
-                    .in_apart = one ? in->stride : row,
-                    .out_apart = one ? out->stride : row};
-    if (in->precision == MD_DOUBLE)
-      apply_double(f, way->add, &r, (const double *)in->data + r.start,
-                   (double *)out->data + r.start);
-    else
-      apply_float(f, way->add, &r, (const float *)in->data + r.start, (float *)out->data + r.start);
-  }
+  const md_wall_output to = {m, *way, out};
+  md_wall_apply_to(in, 1, &to);
 }
 
 double md_wall_norm(const md_wall_matrix *m) {
@@ -90,7 +38,7 @@ double md_wall_norm(const md_wall_matrix *m) {
 
 /* unit + hop X */
 static void fill(int slices, double unit, double hop, double mass, md_wall_matrix *m) {
-  *m = (md_wall_matrix){.slices = slices};
+  *m = (md_wall_matrix){.slices = slices, .unit = unit, .hop = hop, .over_unit = 1.0, .mass = mass};
   for (int s = 0; s < slices; s++) {
     m->m[s * slices + s] += unit;
     m->m[s * slices + (s + 1) % slices] += s + 1 < slices ? hop : -mass * hop;
@@ -113,7 +61,15 @@ md_status md_wall_matrices_make(md_context *context, const md_backend_request *r
   fill(n, alpha, beta, mass, &w->a);
   fill(n, walls ? p->b5 : 1.0, walls ? p->c5 : 0.0, mass, &w->b);
   w->plain = !walls || (p->b5 == 1.0 && p->c5 == 0.0);
-  w->inverse = w->k = (md_wall_matrix){.slices = n};
+  /* Slices follow from each other as long as that makes roundings smaller, not larger. */
+  w->inverse = w->k = (md_wall_matrix){.slices = n,
+                                       .unit = 1.0,
+                                       .over_unit = alpha,
+                                       .over_hop = beta,
+                                       .mass = mass,
+                                       .dense = fabs(r) > 1.0};
+  w->k.unit = w->b.unit;
+  w->k.hop = w->b.hop;
   for (int i = 0; i < n; i++)
     for (int j = 0; j < n; j++)
       w->inverse.m[i * n + j] =

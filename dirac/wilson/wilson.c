@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdlib.h>
 
-/* The state of both operators. */
+/* The state of all operators. */
 typedef struct wilson {
   md_dirac *dirac;
   md_wall_matrices of;
@@ -24,11 +24,31 @@ static void destroy(md_operator *a) {
   free(w);
 }
 
-/* *of = B in, in `work` where B is not 1. */
-static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of) {
-  const md_wall_way plain = {.factor = 1.0};
-  *of = w->of.plain ? in : work;
-  if (!w->of.plain) md_wall_apply(&w->of.b, &plain, in, work);
+/* *of = B in, in `work` where B is not 1; *site = A in as well, unless `site` is NULL. */
+static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of, md_field *site) {
+  const md_wall_output to[] = {{&w->of.b, {.factor = 1.0}, work},
+                               {&w->of.a, {.factor = 1.0}, site}};
+  const bool plain = w->of.plain;
+  *of = plain ? in : work;
+  md_wall_apply_to(in, !plain + (site != NULL), to + plain);
+}
+
+/* H in, or H^dag in by a backend that turns, of which H^dag = gamma_5 H gamma_5 needs no gamma_5.
+ */
+static md_status hop(md_context *context, wilson *w, bool adjoint, md_field *out, md_field *in,
+                     const md_hop_end *end) {
+  const md_hop_step step = {.adjoint = adjoint && w->dirac->backend->turns};
+  return md_dirac_hop_step(context, w->dirac, out, in, end, &step);
+}
+
+/* *of = what is to be hopped from for H^dag in: gamma_5 in, in `work`, or `in` itself where the
+ * backend turns; site = A^dag in. */
+static void turn(const wilson *w, md_field *in, md_field *work, md_field **of, md_field *site) {
+  const md_wall_output to[] = {{NULL, {.gamma5 = true, .factor = 1.0}, work},
+                               {&w->of.a, {.adjoint = true, .factor = 1.0}, site}};
+  const bool turns = w->dirac->backend->turns;
+  *of = turns ? in : work;
+  md_wall_apply_to(in, 2 - turns, to + turns);
 }
 
 /* out = A in - 1/2 H B in, or A^dag in - 1/2 B^dag gamma_5 H gamma_5 in, of one parity of out. */
@@ -37,16 +57,20 @@ static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field
   const int p = out->parity;
   const md_wall_way site = {.adjoint = adjoint, .factor = 1.0};
   const md_wall_way before = {.gamma5 = true, .factor = 1.0};
-  const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.5};
+  const bool turns = w->dirac->backend->turns;
+  const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.5};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.5};
   md_field *from = &w->work[1 - p];
   md_wall_apply(&w->of.a, &site, &in[p], out);
   if (!adjoint) {
-    weigh(w, &in[1 - p], from, &from);
+    weigh(w, &in[1 - p], from, &from, NULL);
     return md_dirac_hop(context, w->dirac, out, from, &less);
   }
-  md_wall_apply(NULL, &before, &in[1 - p], from);
-  MD_TRY(md_dirac_hop(context, w->dirac, &w->work[p], from, NULL));
+  if (turns)
+    from = &in[1 - p];
+  else
+    md_wall_apply(NULL, &before, &in[1 - p], from);
+  MD_TRY(hop(context, w, true, &w->work[p], from, NULL));
   md_wall_apply(&w->of.b, &after, &w->work[p], out);
   return MD_OK;
 }
@@ -68,14 +92,29 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
 static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md_field *out,
                                 md_field *in) {
   const md_wall_way turn = {.gamma5 = true, .factor = 1.0};
-  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = adjoint ? even : in;
-  md_field *to = adjoint ? even : out;
+  const bool apart = adjoint && !w->dirac->backend->turns;
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = apart ? even : in;
+  md_field *to = apart ? even : out;
   const md_hop_end end = {.x = from, .a = w->of.a.m[0], .b = -0.25 * w->of.k.m[0]};
-  if (adjoint) md_wall_apply(NULL, &turn, in, even);
-  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
-  MD_TRY(md_dirac_hop(context, w->dirac, to, odd, &end));
-  if (adjoint) md_wall_apply(NULL, &turn, even, out);
+  if (apart) md_wall_apply(NULL, &turn, in, even);
+  MD_TRY(hop(context, w, adjoint, odd, from, NULL));
+  MD_TRY(hop(context, w, adjoint, to, odd, &end));
+  if (apart) md_wall_apply(NULL, &turn, even, out);
   return MD_OK;
+}
+
+/* By a backend that multiplies: S = A - 1/4 H (K H) B;
+ * S^dag = A^dag - 1/4 (B^dag H^dag) (K^dag H^dag). */
+static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_field *out,
+                               md_field *in) {
+  md_field *odd = &w->work[MD_ODD], *from = in;
+  const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
+  const md_hop_step first = {.adjoint = adjoint, .of_hop = &w->of.k};
+  const md_hop_step second = {
+      .adjoint = adjoint, .of_hop = adjoint && !w->of.plain ? &w->of.b : NULL, .of_x = &w->of.a};
+  if (!adjoint) weigh(w, in, &w->work[MD_EVEN], &from, NULL);
+  MD_TRY(md_dirac_hop_step(context, w->dirac, odd, from, NULL, &first));
+  return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
 }
 
 /* S = A - 1/4 H K H B;  S^dag = A^dag - 1/4 B^dag gamma_5 H K^dag H gamma_5. */
@@ -83,20 +122,22 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
                           md_field *in) {
   wilson *w = a->state;
   const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
-  const md_wall_way before = {.gamma5 = true, .factor = 1.0};
-  const md_wall_way after = {.adjoint = true, .gamma5 = true, .add = true, .factor = -0.25};
+  const bool turns = w->dirac->backend->turns;
+  const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.25};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = even;
+  const md_backend *backend = w->dirac->backend;
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
+  if (backend->multiplies && backend->multiplies(w->dirac->state))
+    return schur_by_hops(context, w, adjoint, out, in);
   if (adjoint)
-    md_wall_apply(NULL, &before, in, even);
+    turn(w, in, even, &from, out);
   else
-    weigh(w, in, even, &from);
-  MD_TRY(md_dirac_hop(context, w->dirac, odd, from, NULL));
+    weigh(w, in, even, &from, out);
+  MD_TRY(hop(context, w, adjoint, odd, from, NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);
-  md_wall_apply(&w->of.a, &way, in, out);
   if (!adjoint) return md_dirac_hop(context, w->dirac, out, &w->odd, &less);
-  MD_TRY(md_dirac_hop(context, w->dirac, even, &w->odd, NULL));
+  MD_TRY(hop(context, w, true, even, &w->odd, NULL));
   md_wall_apply(&w->of.b, &after, even, out);
   return MD_OK;
 }
@@ -109,15 +150,23 @@ static md_status apply_normal(md_context *context, md_operator *a, md_field *out
   return md_wilson_schur(context, a, false, out, &w->found);
 }
 
-/* About the smallest singular value of M: the mass of the pole for free quarks, but never so small
- * that it promises nothing. */
+/* About the smallest singular value of S, and as much of M as paces anything: for free quarks twice
+ * the mass, and of walls the mass of the pole; never so small that it promises nothing, as masses
+ * of Wilson quarks count from a critical one that is not known. */
 static double least_of(const md_backend_request *q, double mass) {
   const md_walls *p = &q->walls;
-  if (!md_action_get(q->action)->walls) return fmax(mass, 0.01);
+  if (!md_action_get(q->action)->walls) return fmax(2.0 * mass, 0.05);
   return fmax(fabs(p->height * (2.0 - (p->b5 - p->c5) * p->height) * mass), 0.01);
 }
 
-/* Both operators but for their bounds, `hops` stencils in an apply. */
+/* A bound on S. */
+static double most_of(const wilson *w) {
+  const double norm = w->dirac->norm;
+  return md_wall_norm(&w->of.a) +
+         0.25 * norm * norm * md_wall_norm(&w->of.k) * md_wall_norm(&w->of.b);
+}
+
+/* All operators but for their bounds, `hops` stencils in an apply. */
 static md_status create(md_context *context, md_dirac *dirac, double mass,
                         const md_operator_kind *kind, int parity, int hops, md_operator *a) {
   *a = md_operator_of_dirac(dirac, kind, parity, hops);
@@ -134,16 +183,30 @@ md_status md_wilson_normal_create(md_context *context, md_dirac *dirac, double m
   static const md_operator_kind kind = {"normal with spin", apply_normal, false, destroy};
   MD_TRY(create(context, dirac, mass, &kind, MD_EVEN, 4, a));
   wilson *w = a->state;
-  const double norm = dirac->norm, least = least_of(&dirac->request, mass);
-  const double most =
-      md_wall_norm(&w->of.a) + 0.25 * norm * norm * md_wall_norm(&w->of.k) * md_wall_norm(&w->of.b);
+  const double least = least_of(&dirac->request, mass), most = most_of(w);
   a->hermitian = a->positive = true;
+  a->factor = &w->found;
   a->least = least * least;
   a->most = most * most;
   return md_dirac_field(context, dirac, MD_EVEN, &w->found);
 }
 
-/* How M x = b is solved; u is s->apart. */
+static md_status apply_schur(md_context *context, md_operator *a, md_field *out, md_field *in,
+                             const md_operator_end *end) {
+  (void)end;
+  return md_wilson_schur(context, a, false, out, in);
+}
+
+md_status md_wilson_schur_create(md_context *context, md_dirac *dirac, double mass,
+                                 md_operator *a) {
+  static const md_operator_kind kind = {"S", apply_schur, false, destroy};
+  MD_TRY(create(context, dirac, mass, &kind, MD_EVEN, 2, a));
+  a->least = least_of(&dirac->request, mass);
+  a->most = most_of(a->state);
+  return MD_OK;
+}
+
+/* How M x = b is solved. With y = u that is s->apart; with y = x_e s->apart is room. */
 
 static wilson *state_of(const md_system *s) {
   return s->a->state;
@@ -158,14 +221,22 @@ static md_status source(md_context *context, md_system *s) {
   return md_dirac_hop(context, w->dirac, &s->work[MD_EVEN], &w->odd, &end);
 }
 
-/* work[0] = c - S S^dag u; x_e is overwritten. */
+/* x_e = S^dag u and what it begins from */
+static md_status take_even(md_context *context, md_system *s) {
+  if (!s->is_apart) return MD_OK;
+  MD_TRY(md_wilson_schur(context, s->a, true, &s->x[MD_EVEN], &s->apart));
+  if (s->base.data) md_linear_add(1.0, &s->base, &s->x[MD_EVEN]);
+  return MD_OK;
+}
+
+/* work[0] = c - S x_e; x_e is overwritten where it is not y. */
 static md_status residual(md_context *context, md_system *s) {
-  md_field *x = &s->x[MD_EVEN], *product = &s->work[MD_EVEN];
-  MD_TRY(md_wilson_schur(context, s->a, true, x, &s->apart));
+  md_field *x = &s->x[MD_EVEN], *product = &s->work[MD_EVEN], *kept = s->is_apart ? x : &s->apart;
+  MD_TRY(take_even(context, s));
   MD_TRY(md_wilson_schur(context, s->a, false, product, x));
-  md_linear_copy(x, product);
+  md_linear_copy(kept, product);
   MD_TRY(source(context, s));
-  md_linear_add(-1.0, x, product);
+  md_linear_add(-1.0, kept, product);
   return MD_OK;
 }
 
@@ -174,8 +245,8 @@ static md_status reconstruct(md_context *context, md_system *s) {
   const md_wall_way plain = {.factor = 1.0};
   const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0, .b = 0.5};
   md_field *from = &w->work[MD_EVEN];
-  MD_TRY(md_wilson_schur(context, s->a, true, &s->x[MD_EVEN], &s->apart));
-  weigh(w, &s->x[MD_EVEN], from, &from);
+  MD_TRY(take_even(context, s));
+  weigh(w, &s->x[MD_EVEN], from, &from, NULL);
   MD_TRY(md_dirac_hop(context, w->dirac, &w->odd, from, &end));
   md_wall_apply(&w->of.inverse, &plain, &w->odd, &s->x[MD_ODD]);
   return MD_OK;
@@ -193,7 +264,7 @@ static double one(const md_system *s) {
 
 /* A field of all slices in double on the host, or f itself where it is one. */
 static md_status on_host(md_context *context, md_field *f, md_field *room, md_field **host) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true, false};
   *host = f->space == MD_HOST && f->precision == MD_DOUBLE ? f : room;
   return *host == f ? MD_OK : md_field_create(context, f->geometry, &shape, f->parity, room);
 }
@@ -236,13 +307,13 @@ static md_status solution_on_walls(md_context *context, const md_system *s, md_f
   return MD_OK;
 }
 
-static md_status system_of(md_context *context, md_operator *full, const md_field b[MD_PARITIES],
-                           md_system *s) {
+static md_status system_of(md_context *context, md_operator *full, bool direct,
+                           const md_field b[MD_PARITIES], md_system *s) {
   static const md_system_kind kind = {"even-odd with spin", source,        residual,
                                       reconstruct,          true_residual, one};
   const bool walls = md_action_get(((const wilson *)full->state)->dirac->request.action)->walls;
   MD_TRY(md_system_create(context, &kind, full, MD_PARITIES, b, !walls, s));
-  s->is_apart = true;
+  s->is_apart = !direct;
   MD_TRY(md_field_create(context, full->geometry, &full->shape, MD_EVEN, &s->apart));
   if (!walls) return MD_OK;
   s->solution = solution_on_walls;

@@ -20,12 +20,16 @@ MD_C_BEGIN
  *   S = A - 1/4 Heo K Hoe B,   S S^dag u = c = b_e + 1/2 Heo K b_o,
  *   x_e = S^dag u,   x_o = A^-1 (b_o + 1/2 Hoe B x_e),
  *
- * so that c - S S^dag u is the residual of M x = b: that on odd sites is zero. */
+ * or S x_e = c itself. c - S x_e is the residual of M x = b: that on odd sites is zero. */
 
 /* A real matrix of the fifth dimension: m[to * slices + from] acts on spins 2 and 3, its transpose
- * on spins 0 and 1. Those of one operator are polynomials in X, which commute. */
+ * on spins 0 and 1. Those of one operator are functions of X, which commute:
+ * (unit + hop X) (over_unit + over_hop X)^-1. */
 typedef struct md_wall_matrix {
   int slices;
+  double unit, hop, over_unit, over_hop;
+  double mass; /* X crosses the walls with -mass */
+  bool dense;  /* applied by m, slices^2 products; else slice by slice, to rounding the same */
   double m[MD_MOST_SLICES * MD_MOST_SLICES];
 } md_wall_matrix;
 
@@ -37,10 +41,22 @@ typedef struct md_wall_way {
   double factor;
 } md_wall_way;
 
-/* out = factor m in on the local sites of fields of one shape, MD_DOUBLE or MD_SINGLE on the host,
- * 24 reals for each slice; out is not in. m NULL: the unit matrix. Local. */
+/* out = factor m in on the local sites of fields of one shape, 24 reals for each slice; out is not
+ * in. Of 16-bit fields the arithmetic is in single. On a device it is queued. m NULL: the unit
+ * matrix. Local. */
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out);
+/* The same to several fields, different ones, that are not in, with one pass over it. */
+enum { MD_MOST_WALL_OUTPUTS = 2 };
+typedef struct md_wall_output {
+  const md_wall_matrix *m;
+  md_wall_way way;
+  md_field *out;
+} md_wall_output;
+void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to);
+/* That of fields on a device, in builds with CUDA. m: one of md_wall_matrices. */
+void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
+                          md_field *out);
 /* A bound on its norm. */
 double md_wall_norm(const md_wall_matrix *m);
 
@@ -53,11 +69,13 @@ typedef struct md_wall_matrices {
 md_status md_wall_matrices_make(md_context *context, const md_backend_request *request, double mass,
                                 md_wall_matrices *matrices);
 
-/* md_full_create and md_normal_create call these for actions of H; with the same contracts. `least`
- * of both is an estimate, which only paces reliable updates. */
+/* md_full_create, md_normal_create and md_schur_create call these for actions of H; with the same
+ * contracts. `least` of all is an estimate, which only paces reliable updates. */
 md_status md_wilson_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
 md_status md_wilson_normal_create(md_context *context, md_dirac *dirac, double mass,
                                   md_operator *a);
+
+md_status md_wilson_schur_create(md_context *context, md_dirac *dirac, double mass, md_operator *a);
 
 /* out = M in, or M^dag in, on both parities, by the operator of md_wilson_full_create. Collective.
  */

@@ -1,7 +1,7 @@
-#include "lattice/fields/field.h"
 #include "base/device.h"
 #include "base/memory.h"
 #include "base/memory_need.h"
+#include "lattice/fields/columns.h"
 #include "lattice/fields/reals.h"
 #include "lattice/fields/spaces.h"
 
@@ -38,13 +38,14 @@ static md_field describe(const md_geometry *geometry, const md_field_shape *shap
                     .parity = parity,
                     .components = shape->components,
                     .n_rhs = shape->n_rhs,
+                    .together = shape->together,
                     .sites = geometry->sites,
                     .halo = geometry->halo_sites,
                     .geometry = geometry};
   const size_t bytes = md_precision_bytes(shape->precision);
   const int64_t all = field.sites + field.halo;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  field.stride = shape->n_rhs == 1 ? plane_stride(all, bytes) : all;
+  field.stride = md_shape_planar(shape) ? plane_stride(all, bytes) : all;
   *data_bytes = (size_t)md_field_planes(&field) * (size_t)field.stride *
                 (size_t)md_field_entry(&field) * bytes;
   *scale_bytes = scaled ? (size_t)field.stride * sizeof(float) : 0;
@@ -168,7 +169,7 @@ static md_status convert_unscaled(md_field *out, const double *factor, const md_
 static md_status convert_on_host(md_context *context, md_field *out, const double *factor,
                                  const md_field *in) {
   double *buffers = NULL;
-  if (is_unscaled(out) && is_unscaled(in)) {
+  if (is_unscaled(out) && is_unscaled(in) && md_field_planar(out) == md_field_planar(in)) {
     if (factor || in->precision != out->precision) return convert_unscaled(out, factor, in, false);
     md_linear_copy(out, in);
     return MD_OK;
@@ -197,10 +198,11 @@ static md_status convert_on_host(md_context *context, md_field *out, const doubl
 static inline md_status convert_with_device(md_context *context, md_field *out,
                                             const double *factor, const md_field *in) {
   const md_field *host = in->space == MD_HOST ? in : out;
-  const md_field_shape shape = {host->precision, MD_DEVICE, host->components, host->n_rhs,
-                                host->scale != NULL};
+  const md_field_shape shape = {host->precision, MD_DEVICE,           host->components,
+                                host->n_rhs,     host->scale != NULL, host->together};
   if (in->space == out->space) return md_device_convert(context, out, factor, in);
-  if (in->precision == out->precision && !factor) return md_device_transfer(context, out, in);
+  const bool alike = in->precision == out->precision && md_field_planar(in) == md_field_planar(out);
+  if (alike && !factor) return md_device_transfer(context, out, in);
   md_field staged;
   MD_TRY(md_field_create(context, host->geometry, &shape, host->parity, &staged));
   md_status status;
@@ -274,27 +276,34 @@ md_status md_field_restore(md_context *context, md_field *out, const md_field *i
   return MD_OK;
 }
 
+/* n right-hand sides of a field on the host, both MD_DOUBLE. */
+static void copy_rhs(md_field *out, int to, const md_field *in, int from, int n) {
+  double *const there = out->data;
+  const double *const here = in->data;
+#pragma omp parallel for schedule(static)
+  for (int64_t i = 0; i < in->sites; i++)
+    for (int c = 0; c < in->components; c++)
+      for (int r = 0; r < n; r++)
+        there[md_field_at(out, i, c, to + r)] = here[md_field_at(in, i, c, from + r)];
+}
+
 /* The first right-hand sides that both have, and zeros in those that `out` has beyond; MD_DOUBLE,
  * in one space. */
 static md_status resize(md_context *context, md_field *out, const md_field *in) {
   const int n = out->n_rhs < in->n_rhs ? out->n_rhs : in->n_rhs;
-  double *const to = out->data;
-  const double *const from = in->data;
   if (md_counts(context)) return MD_OK;
   if (out->n_rhs > n) md_linear_zero(out);
   if (MINIDIRAC_HAVE_CUDA && out->space == MD_DEVICE)
     return md_device_convert(context, out, NULL, in);
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i++)
-    for (int c = 0; c < in->components; c++)
-      for (int r = 0; r < n; r++) to[md_field_at(out, i, c, r)] = from[md_field_at(in, i, c, r)];
+  copy_rhs(out, 0, in, 0, n);
   return MD_OK;
 }
 
 /* In MD_DOUBLE, beside a field whose other numbers it has. */
 static md_status create_beside(md_context *context, const md_field *other, int n_rhs,
                                md_field *field) {
-  const md_field_shape shape = {MD_DOUBLE, other->space, other->components, n_rhs, false};
+  const md_field_shape shape = {MD_DOUBLE, other->space, other->components,
+                                n_rhs,     false,        other->together};
   return md_field_create(context, other->geometry, &shape, other->parity, field);
 }
 
@@ -325,11 +334,45 @@ md_status md_field_narrow(md_context *context, md_field *out, const md_field *in
 }
 
 void md_field_copy_rhs(md_field *out, int to, const md_field *in, int from) {
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < in->sites; i++)
-    for (int c = 0; c < in->components; c++)
-      ((double *)out->data)[md_field_at(out, i, c, to)] =
-          ((const double *)in->data)[md_field_at(in, i, c, from)];
+  copy_rhs(out, to, in, from, 1);
+}
+
+/* All right-hand sides of `part` from or, if `puts`, to those of `all` from `first` on. */
+static md_status move_rhs(md_context *context, md_field *part, md_field *all, int first,
+                          bool puts) {
+  const size_t bytes = 2 * sizeof(double) * (size_t)part->n_rhs;
+  const size_t pitch = 2 * sizeof(double) * (size_t)all->n_rhs;
+  const md_device_rows rows = {(size_t)part->sites * (size_t)part->components / 2, bytes,
+                               puts ? pitch : bytes, puts ? bytes : pitch};
+  double *from = (double *)all->data + 2 * (int64_t)first;
+  if (md_counts(context)) return MD_OK;
+  if (MINIDIRAC_HAVE_CUDA && part->space == MD_DEVICE)
+    return puts ? md_device_download_rows(context, from, part->data, &rows)
+                : md_device_upload_rows(context, part->data, from, &rows);
+  copy_rhs(puts ? all : part, puts ? first : 0, puts ? part : all, puts ? 0 : first, part->n_rhs);
+  return MD_OK;
+}
+
+md_status md_field_take(md_context *context, md_field *out, const md_field *in, int first,
+                        int count) {
+  md_field part = {0}, all = *in;
+  if (count == in->n_rhs) return md_field_widen(context, out, in);
+  md_status status = create_beside(context, out, count, &part);
+  if (status == MD_OK) status = move_rhs(context, &part, &all, first, false);
+  if (status == MD_OK) status = md_field_widen(context, out, &part);
+  md_field_destroy(&part);
+  return status;
+}
+
+md_status md_field_put(md_context *context, md_field *out, int first, int count,
+                       const md_field *in) {
+  md_field part = {0};
+  if (count == out->n_rhs) return md_field_narrow(context, out, in);
+  md_status status = create_beside(context, in, count, &part);
+  if (status == MD_OK) status = md_field_narrow(context, &part, in);
+  if (status == MD_OK) status = move_rhs(context, &part, out, first, true);
+  md_field_destroy(&part);
+  return status;
 }
 
 /* Host; what md_columns_join and md_columns_split do. */

@@ -13,9 +13,10 @@ typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
  *   holds `sites` local values, then `halo` values; stride >= sites + halo, every plane 64-byte
  *   aligned. Components of a staggered fermion: colour*2 + (0 re, 1 im); of a link:
  *   (row*3 + column)*2 + ...
- * n_rhs > 1: one plane of [site][pair][rhs] complex numbers (re, im), rhs fastest; element
- *   (site, pair, rhs, part) at ((site*components/2 + pair)*n_rhs + rhs)*2 + part, the pairs of a
- *   staggered fermion being its colours; halo sites follow.
+ * n_rhs > 1, or `together`, as quarks with four spins are on a device: one plane of
+ *   [site][pair][rhs] complex numbers (re, im), rhs fastest; element (site, pair, rhs, part) at
+ *   ((site*components/2 + pair)*n_rhs + rhs)*2 + part, the pairs of a staggered fermion being its
+ *   colours, else dirac/action.h tells of them; halo sites follow.
  *
  * MD_HALF: value = stored * scale[site] with one power-of-two float a site (also over the halo),
  *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14, 2^15); fp16
@@ -30,7 +31,8 @@ typedef struct md_field {
   int parity;
   int components; /* reals of a site and right-hand side, an even number: (re, im) pairs */
   int n_rhs;
-  int64_t sites, halo, stride; /* stride in elements of a plane; n_rhs > 1: in sites */
+  bool together;               /* one plane also with one right-hand side */
+  int64_t sites, halo, stride; /* stride in elements of a plane; of one plane: in sites */
   void *data;
   float *scale;
   const md_geometry *geometry;
@@ -45,6 +47,7 @@ typedef struct md_field_shape {
   int components;
   int n_rhs;
   bool scaled; /* fermions: true; takes effect where md_precision_scaled */
+  bool together;
 } md_field_shape;
 
 /* Allocates; host memory is zeroed by the threads that will use it (first touch, static schedule
@@ -63,17 +66,24 @@ static inline void md_field_swap(md_field *a, md_field *b) {
   *a = *b;
   *b = held;
 }
-/* Planes of the field, elements of one site in a plane, bytes of one plane entry. */
+/* Whether each component has a plane of its own. */
+static inline bool md_field_planar(const md_field *f) {
+  return f->n_rhs == 1 && !f->together;
+}
+static inline bool md_shape_planar(const md_field_shape *s) {
+  return s->n_rhs == 1 && !s->together;
+}
+/* Planes of the field, elements of one site in a plane. */
 static inline int md_field_planes(const md_field *f) {
-  return f->n_rhs == 1 ? f->components : 1;
+  return md_field_planar(f) ? f->components : 1;
 }
 static inline int md_field_entry(const md_field *f) {
-  return f->n_rhs == 1 ? 1 : f->components * f->n_rhs;
+  return md_field_planar(f) ? 1 : f->components * f->n_rhs;
 }
 /* Element index of a real: component c of right-hand side r at a site. */
 static inline int64_t md_field_at(const md_field *f, int64_t site, int c, int r) {
-  return f->n_rhs == 1 ? c * f->stride + site
-                       : ((site * (f->components / 2) + c / 2) * f->n_rhs + r) * 2 + c % 2;
+  return md_field_planar(f) ? c * f->stride + site
+                            : ((site * (f->components / 2) + c / 2) * f->n_rhs + r) * 2 + c % 2;
 }
 
 /* out[c], c < components, of one site and right-hand side as doubles, scale applied. Host only;

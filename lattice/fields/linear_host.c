@@ -32,11 +32,11 @@ static inline bool in_place(const md_field *f) {
   return DIRECT || f->precision == MD_SINGLE;
 }
 
-/* The strip of `sites` sites from `site`, sites > 1 only with one right-hand side; `buffer` holds
+/* The strip of `sites` sites from `site`, sites > 1 only of planes; `buffer` holds
  * its values where they are not used in place. */
 static inline strip strip_load(const md_field *f, int64_t site, int sites,
                                MD_REAL *restrict buffer) {
-  const bool one = f->n_rhs == 1;
+  const bool one = md_field_planar(f);
   const int lanes = one ? sites : 2 * f->n_rhs, planes = one ? f->components : f->components / 2;
   strip s = {
       site, one ? site : site * planes * lanes, one ? f->stride : lanes, planes, lanes, buffer,
@@ -62,7 +62,7 @@ static inline strip strip_load(const md_field *f, int64_t site, int sites,
 static inline void strip_rescale(const md_field *f, const strip *s) {
   int32_t largest[MOST_LANES] = {0};
   float inverse[MOST_LANES], *scale = f->scale + s->site;
-  if (f->n_rhs > 1) { /* one scale for the site */
+  if (!md_field_planar(f)) { /* one scale for the site */
     for (int i = 0; i < s->planes * s->lanes; i++)
       largest[0] = md_larger_bits(largest[0], (float)s->at[i]);
     scale[0] = md_scale_of_bits(PRECISION, largest[0]);
@@ -94,8 +94,8 @@ static inline void strip_store(const md_field *f, const strip *s) {
 static inline void strip_turn(const md_field *f, const strip *s, MD_REAL *restrict buffer) {
   for (int c = 0; c < s->planes; c++) {
     MD_REAL *turned = buffer + c * s->lanes;
-    const MD_REAL *other = s->at + (f->n_rhs == 1 ? c ^ 1 : c) * s->distance;
-    if (f->n_rhs > 1)
+    const MD_REAL *other = s->at + (md_field_planar(f) ? c ^ 1 : c) * s->distance;
+    if (!md_field_planar(f))
       for (int l = 0; l < s->lanes; l += 2) {
         turned[l] = -other[l + 1];
         turned[l + 1] = other[l];
@@ -117,7 +117,7 @@ static void spread(const md_field *f, const double *coefficient, MD_REAL lane[MO
 
 /* The strips of a field: the sites of a strip, and of that from site i. */
 static int sites_per_strip(const md_field *f) {
-  return f->n_rhs == 1 ? MOST_SITES : 1;
+  return md_field_planar(f) ? MOST_SITES : 1;
 }
 static int sites_from(const md_field *f, int64_t i) {
   const int most = sites_per_strip(f);
@@ -322,7 +322,7 @@ static md_status reduce(md_context *context, sum_job job, double *values) {
 #pragma omp for schedule(static)
     for (int k = 0; k < z * t; k++) {
       int64_t plane[MD_DIMS] = {0, 0, k % z, k / z};
-      if (n == 1)
+      if (md_field_planar(job.x))
         plane_sums_of_one(&job, plane, mine);
       else
         plane_sums_of_many(&job, plane, mine);

@@ -3,7 +3,7 @@
 #include "lattice/gauge/su3.h"
 #include "lattice/halo/halo.h"
 
-static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+static const md_field_shape link_shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false, false};
 
 md_status md_gauge_allocate(md_context *context, const md_geometry *geometry, md_space space,
                             md_gauge *gauge) {

@@ -213,7 +213,7 @@ md_status md_heatbath_create(md_context *context, md_gauge *gauge, md_space spac
   if (h) {
     h->context = context;
     h->gauge = gauge;
-    h->shape = (md_field_shape){MD_DOUBLE, space, MD_LINK_REALS, 1, false};
+    h->shape = (md_field_shape){MD_DOUBLE, space, MD_LINK_REALS, 1, false, false};
     status = create_fields(context, h);
   } else
     status = md_fail_memory(context, sizeof *h, "heatbath");

@@ -49,7 +49,7 @@ md_status md_staples_create(md_context *context, const md_geometry *geometry, md
   md_status status = s ? MD_OK : md_fail_memory(context, sizeof *s, "staples");
   if (status == MD_OK) {
     s->geometry = geometry;
-    s->shape = (md_field_shape){MD_DOUBLE, space, MD_LINK_REALS, 1, false};
+    s->shape = (md_field_shape){MD_DOUBLE, space, MD_LINK_REALS, 1, false, false};
     s->passes = passes;
     s->progress = md_progress_start(context, label);
     status = open_space(context, s);

@@ -93,7 +93,7 @@ static inline cudaError_t carry(const exchange_field &f, size_t entry, int64_t f
 }
 
 /* From so many bytes of an exchange on the copy engines are faster beside an interior of small
- * blocks, with one right-hand side and with many, whose kernels wait for the gathering one. */
+ * blocks, of planes and of one plane, whose kernels wait for the gathering one. */
 static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
 /* Between two H200: until a push or a copy begins, and bytes per second that follow. */
 static constexpr double PUSH_S = 8e-6, COPY_S = 25e-6, BYTES_PER_S = 0.25e12;
@@ -106,7 +106,7 @@ static void choose_push(const md_context *context, md_device_messages *m) {
     if (bytes > longest) longest = bytes;
   }
   const bool whole_words = md_message_entry_bytes(&plan->shape) % sizeof(uint4) == 0;
-  m->pushes = plan->awaited && !m->gathers && plan->shape.n_rhs > 1 && whole_words &&
+  m->pushes = plan->awaited && !m->gathers && !md_shape_planar(&plan->shape) && whole_words &&
               longest < PUSHED_BYTES;
   if (m->pushes)
     m->push_blocks =
@@ -119,7 +119,7 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
   for (int c = 0; c < plan->channels; c++)
     for (int p = 0; p < MD_PARITIES; p++)
       m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
-  const size_t usual = COPIED_BYTES[plan->shape.n_rhs > 1];
+  const size_t usual = COPIED_BYTES[!md_shape_planar(&plan->shape)];
   m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   if (m->copied) choose_push(context, m);
   if (!m->copied || !m->gathers) return MD_OK;
@@ -201,7 +201,7 @@ md_status md_device_messages_take(md_context *context, md_device_messages *m, md
 static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrivals) {
   const md_halo_plan *plan = m->plan;
   const md_field_shape *shape = &plan->shape;
-  if (!m->copied || shape->n_rhs == 1) return false;
+  if (!m->copied || md_shape_planar(shape)) return false;
   const int slot = (int)(m->sent % 2);
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   *arrivals = {};

@@ -10,7 +10,7 @@ static constexpr int MOST_BLOCKS = 16, FLAG_BYTES = 128;
 extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
   const md_field_shape *shape = &m->plan->shape;
   const size_t sites = (size_t)m->plan->channel[c].sites;
-  const size_t planes = shape->n_rhs == 1 ? (size_t)shape->components : 1;
+  const size_t planes = md_shape_planar(shape) ? (size_t)shape->components : 1;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   return planes * whole_vectors(sites * md_message_entry_bytes(shape)) +
          (scaled ? whole_vectors(sites * sizeof(float)) : 0) + sizeof(exchange_seal);
@@ -202,7 +202,7 @@ static void launch(md_device_messages *m, const md_field *f, bool pack) {
 
 static md_status run(md_context *context, md_device_messages *m, const md_field *f, bool pack) {
   const size_t bytes = md_message_entry_bytes(&m->plan->shape);
-  if (f->n_rhs > 1)
+  if (!md_field_planar(f))
     bytes % 16 == 0 ? launch<uint4, false>(m, f, pack) : launch<uint32_t, false>(m, f, pack);
   else if (bytes == 2)
     launch<uint16_t, true>(m, f, pack);

@@ -155,6 +155,8 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->context = context;
     h->plan.check = request && request->check;
     h->plan.copied_bytes = request ? request->copied_bytes : 0;
+    h->plan.half_spinors = request && request->half_spinors && shape->space == MD_HOST &&
+                           md_precision_bytes(shape->precision) >= sizeof(float);
     h->plan.awaited = request && request->awaited;
     h->plan.geometry = geometry;
     h->plan.shape = *shape;
@@ -212,8 +214,7 @@ md_status md_halo_end(md_halo *halo, md_field *field) {
 
 int64_t md_halo_bytes(const md_halo *halo) {
   int64_t bytes = 0;
-  for (int c = 0; c < halo->plan.channels; c++)
-    bytes += (int64_t)md_message_bytes(&halo->plan.shape, halo->plan.channel[c].sites);
+  for (int c = 0; c < halo->plan.channels; c++) bytes += (int64_t)md_plan_bytes(&halo->plan, c);
   return bytes;
 }
 

@@ -16,6 +16,10 @@ typedef struct md_halo_request {
   size_t copied_bytes; /* `peer`: exchanges without checks of at least so many bytes on a rank go by
                           the copy engines, others by kernels; 0: what is faster on an H200 beside
                           kernels of small blocks */
+  bool half_spinors;   /* every field is read by H alone (half_spinor.h): where it lies on the host
+                          in double or single, half spinors travel, 12 numbers a slice, and fill
+                          spins 0 and 1 of the halo; spins 2 and 3 become zero there, which H takes
+                          for the same */
   bool awaited;        /* what follows md_halo_begin can take the messages where
                           md_halo_find_arrivals says that they arrive; `peer` then pushes short
                           ones instead of copying them */

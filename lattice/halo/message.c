@@ -1,16 +1,22 @@
+#include "lattice/halo/half_spinor.h"
 #include "lattice/halo/transport.h"
 
 #include <string.h>
 
 size_t md_message_entry_bytes(const md_field_shape *shape) {
   return md_precision_bytes(shape->precision) *
-         (size_t)(shape->n_rhs == 1 ? 1 : shape->components * shape->n_rhs);
+         (size_t)(md_shape_planar(shape) ? 1 : shape->components * shape->n_rhs);
 }
 
 size_t md_message_bytes(const md_field_shape *shape, int64_t sites) {
-  const size_t planes = shape->n_rhs == 1 ? (size_t)shape->components : 1;
+  const size_t planes = md_shape_planar(shape) ? (size_t)shape->components : 1;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   return (size_t)sites * (planes * md_message_entry_bytes(shape) + (scaled ? sizeof(float) : 0));
+}
+
+size_t md_plan_bytes(const md_halo_plan *plan, int channel) {
+  const size_t whole = md_message_bytes(&plan->shape, plan->channel[channel].sites);
+  return plan->half_spinors ? whole / 2 : whole;
 }
 
 md_status md_message_check(md_context *context, size_t bytes) {
@@ -41,10 +47,63 @@ static void gather(char *to, const char *from, const int32_t *sites, int64_t cou
   }
 }
 
-void md_message_pack(const md_field *field, const md_halo_message *channel, char *message) {
+/* Half spinors of the surface, in planes of sites, or site by site in rows of right-hand sides: the
+ * additions are those of H on whole ones. */
+enum { SPINOR = 24, HALF = SPINOR / 2, COLOURS = 6 /* reals of a spin */ };
+#define DEFINE_PACK(T)                                                                             \
+  static void pack_##T(const md_field *f, const md_halo_message *channel, T *to) {                 \
+    const md_half_spinor *leg = &md_half_spinors[channel->direction];                              \
+    const int32_t *sites = channel->face[f->parity];                                               \
+    const int halves = f->components / 2, rows = md_field_planar(f) ? halves : 1;                  \
+    for (int plane = 0; plane < rows; plane++)                                                     \
+      for (int64_t i = 0; i < channel->sites; i++)                                                 \
+        for (int c = plane; c < (rows > 1 ? plane + 1 : halves); c += 2)                           \
+          for (int k = 0; k < (rows > 1 ? 1 : 2 * f->n_rhs); k++) {                                \
+            const int upper = c % HALF, spin = upper / COLOURS, q = leg->q[spin];                  \
+            const int lower = HALF + COLOURS * (spin ^ leg->swap) + upper % COLOURS;               \
+            const int slice = c / HALF * SPINOR, part = (c + k) % 2;                               \
+            const T sign = q == 2 || q == (part ? 3 : 1) ? -1 : 1;                                 \
+            const int other = slice + lower / 2 * 2 + (q % 2 ? part ^ 1 : part);                   \
+            const int own = slice + upper / 2 * 2 + part;                                          \
+            *to++ = ((const T *)f->data)[md_field_at(f, sites[i], own, k / 2)] +                   \
+                    sign * ((const T *)f->data)[md_field_at(f, sites[i], other, k / 2)];           \
+          }                                                                                        \
+  }
+DEFINE_PACK(double)
+DEFINE_PACK(float)
+#undef DEFINE_PACK
+
+/* Rows of a zone, each of which lies in one piece: planes, or the halves of slices. */
+static void unpack_halves(md_field *f, const md_halo_message *channel, const char *message) {
+  const bool planar = md_field_planar(f);
+  const size_t bytes = md_precision_bytes(f->precision), zone = (size_t)channel->first_site;
+  const size_t row = bytes * (planar ? (size_t)channel->sites : (size_t)(HALF * f->n_rhs));
+  const size_t apart = planar ? bytes * (size_t)f->stride : row;
+  const int64_t slices = f->components / SPINOR * (planar ? 1 : channel->sites);
+  const int64_t together = planar ? HALF : 1; /* rows of a half */
+  char *to = (char *)f->data + zone * bytes * (size_t)md_field_entry(f);
+  for (int64_t i = 0; i < 2 * together * slices; i++, to += apart) {
+    if (i / together % 2)
+      memset(to, 0, row);
+    else {
+      memcpy(to, message, row);
+      message += row;
+    }
+  }
+}
+
+void md_message_pack(const md_halo_plan *plan, int number, const md_field *field, char *message) {
+  const md_halo_message *channel = &plan->channel[number];
   const int32_t *sites = channel->face[field->parity];
   const size_t width = width_of(field), plane = (size_t)channel->sites * width;
   const int planes = md_field_planes(field);
+  if (plan->half_spinors) {
+    if (field->precision == MD_DOUBLE)
+      pack_double(field, channel, (double *)(void *)message);
+    else
+      pack_float(field, channel, (float *)(void *)message);
+    return;
+  }
   for (int c = 0; c < planes; c++)
     gather(message + (size_t)c * plane,
            (const char *)field->data + (size_t)c * (size_t)field->stride * width, sites,
@@ -54,10 +113,15 @@ void md_message_pack(const md_field *field, const md_halo_message *channel, char
            sizeof(float));
 }
 
-void md_message_unpack(md_field *field, const md_halo_message *channel, const char *message) {
+void md_message_unpack(const md_halo_plan *plan, int number, const char *message, md_field *field) {
+  const md_halo_message *channel = &plan->channel[number];
   const size_t width = width_of(field), plane = (size_t)channel->sites * width;
   const size_t zone = (size_t)channel->first_site;
   const int planes = md_field_planes(field);
+  if (plan->half_spinors) {
+    unpack_halves(field, channel, message);
+    return;
+  }
   for (int c = 0; c < planes; c++)
     memcpy((char *)field->data + ((size_t)c * (size_t)field->stride + zone) * width,
            message + (size_t)c * plane, plane);

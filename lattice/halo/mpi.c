@@ -39,10 +39,6 @@ static void free_requests(mpi_state *s) {
   for (int i = 0; i < s->requests; i++) MPI_Request_free(&s->request[i]);
 }
 
-static size_t bytes_of(const md_halo_plan *plan, int c) {
-  return md_message_bytes(&plan->shape, plan->channel[c].sites);
-}
-
 static void destroy_host(void *state) {
   mpi_state *s = state;
   free_requests(s);
@@ -59,8 +55,8 @@ static md_status create_host(md_context *context, const md_halo_plan *plan, void
   if (!s) return md_fail_memory(context, sizeof *s, "halo");
   s->carrier.plan = plan;
   for (int c = 0; c < plan->channels; c++) {
-    MD_TRY(md_message_check(context, bytes_of(plan, c)));
-    bytes[c] = bytes_of(plan, c) + (plan->check ? MD_SEAL_BYTES : 0);
+    MD_TRY(md_message_check(context, md_plan_bytes(plan, c)));
+    bytes[c] = md_plan_bytes(plan, c) + (plan->check ? MD_SEAL_BYTES : 0);
     MD_TRY(md_allocate(context, bytes[c], "halo buffer", (void **)&s->send[c]));
     MD_TRY(md_allocate(context, bytes[c], "halo buffer", (void **)&s->receive[c]));
   }
@@ -76,8 +72,8 @@ static md_status begin_host(md_context *context, void *state, const md_field *fi
   MPI_Startall(plan->channels, s->request);
 #pragma omp parallel for schedule(static)
   for (int c = 0; c < plan->channels; c++) {
-    md_message_pack(field, &plan->channel[c], s->send[c]);
-    if (plan->check) md_message_seal(s->send[c], bytes_of(plan, c), s->number);
+    md_message_pack(plan, c, field, s->send[c]);
+    if (plan->check) md_message_seal(s->send[c], md_plan_bytes(plan, c), s->number);
   }
   MPI_Startall(plan->channels, s->request + plan->channels);
   return MD_OK;
@@ -88,11 +84,10 @@ static md_status end_host(md_context *context, void *state, md_field *field) {
   const md_halo_plan *plan = s->carrier.plan;
   MPI_Waitall(s->requests, s->request, MPI_STATUSES_IGNORE);
   for (int c = 0; c < plan->channels && plan->check; c++)
-    MD_TRY(
-        md_message_verify(context, &plan->channel[c], s->receive[c], bytes_of(plan, c), s->number));
+    MD_TRY(md_message_verify(context, &plan->channel[c], s->receive[c], md_plan_bytes(plan, c),
+                             s->number));
 #pragma omp parallel for schedule(static)
-  for (int c = 0; c < plan->channels; c++)
-    md_message_unpack(field, &plan->channel[c], s->receive[c]);
+  for (int c = 0; c < plan->channels; c++) md_message_unpack(plan, c, s->receive[c], field);
   return MD_OK;
 }
 

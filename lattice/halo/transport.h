@@ -11,6 +11,7 @@ typedef struct md_halo_plan {
   const struct md_transport *transport;
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
+  bool half_spinors;   /* likewise, where it is to be done */
   bool awaited;        /* likewise */
 } md_halo_plan;
 
@@ -68,13 +69,15 @@ struct md_halo {
 /* Bytes of one site in one plane, of a message of `sites` sites. */
 size_t md_message_entry_bytes(const md_field_shape *shape);
 size_t md_message_bytes(const md_field_shape *shape, int64_t sites);
+/* Of a channel's message. */
+size_t md_plan_bytes(const md_halo_plan *plan, int channel);
 
 /* MD_INPUT for a message of so many bytes that MPI's counts cannot hold. Local. */
 md_status md_message_check(md_context *context, size_t bytes);
 
-/* The surface of a host field that the channel sends, and the zone that it receives. Local. */
-void md_message_pack(const md_field *field, const md_halo_message *channel, char *message);
-void md_message_unpack(md_field *field, const md_halo_message *channel, const char *message);
+/* The surface of a host field that a channel sends, and the zone that it receives. Local. */
+void md_message_pack(const md_halo_plan *plan, int channel, const md_field *field, char *message);
+void md_message_unpack(const md_halo_plan *plan, int channel, const char *message, md_field *field);
 
 /* With checks: writes the seal behind the `bytes` of a message on the host; MD_ENVIRONMENT when the
  * seal of a received one is not that of its bytes or of this number. Local. */

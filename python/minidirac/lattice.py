@@ -201,7 +201,8 @@ def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
     return lattice._links[action]
 
 
-def fermion(owner: OnLayout, count: int, space: str = "host") -> Handle:
+def fermion(owner: OnLayout, count: int, space: str = "host", spins: int = 1) -> Handle:
     """Zeros of double."""
-    return owner.context.make("md_fermion_create", "md_fermion_destroy", owner._lattice, count, b"double",
+    create = "md_spinor_create" if spins == 4 else "md_fermion_create"
+    return owner.context.make(create, "md_fermion_destroy", owner._lattice, count, b"double",
                               space.encode())

@@ -85,7 +85,8 @@ class Smearing(_Structure):
 class QuarkRequest(_Structure):
     _fields_ = [("n_rhs", c_int), ("backend", c_char_p), ("packing", c_char_p), ("precision", c_char_p),
                 ("inner", c_char_p), ("reconstruct", c_char_p), ("transport", c_char_p), ("boundary", c_char_p),
-                ("imaginary_mu", c_double), ("flux_quanta", c_int)]
+                ("imaginary_mu", c_double), ("flux_quanta", c_int), ("slices", c_int), ("height", c_double),
+                ("b5", c_double), ("c5", c_double)]
 
 
 class SolveRequest(_Structure):
@@ -132,6 +133,7 @@ _FUNCTIONS = {
     "md_improved_get": (_STATUS, [_HANDLE, c_int, _ARRAY]),
     "md_improved_destroy": (None, [_HANDLE]),
     "md_fermion_create": (_STATUS, [_HANDLE, c_int, _TEXT, _TEXT, _OUT]),
+    "md_spinor_create": (_STATUS, [_HANDLE, c_int, _TEXT, _TEXT, _OUT]),
     "md_fermion_destroy": (None, [_HANDLE]),
     "md_fermion_set": (_STATUS, [_HANDLE, _ARRAY]),
     "md_fermion_get": (_STATUS, [_HANDLE, _ARRAY]),

@@ -34,18 +34,23 @@ class Quark:
     for any mass. The words are those of the options of `minidirac`.
 
     Fields are arrays [rhs, t, z, y, x, colour], or [t, z, y, x, colour] of one right-hand side, of numpy or with the
-    CUDA array interface; results lie where they lie."""
+    CUDA array interface; results lie where they lie. Of the actions "wilson", "domainwall" and "mobius" they are
+    [..., spin, colour], and what hop and apply take of the last two [..., slice, spin, colour]."""
 
     def __init__(self, lattice: Union[Lattice, Links], action: str = "naive", n_rhs: int = 1,
                  backend: str = "auto", packing: str = "auto", precision: str = "double",
                  inner: Optional[str] = None, reconstruct: Union[str, int] = "18", transport: str = "auto",
-                 boundary: str = "antiperiodic", imaginary_mu: float = 0.0, flux_quanta: int = 0):
+                 boundary: str = "antiperiodic", imaginary_mu: float = 0.0, flux_quanta: int = 0,
+                 Ls: Optional[int] = None, M5: Optional[float] = None, b5: Optional[float] = None,
+                 c5: Optional[float] = None):
         self.links = links_of(lattice, action)
         self.n_rhs = n_rhs
+        self.spins = spins_of(self.links.action)
+        self.slices = (Ls or 12) if self.links.action in WITH_SLICES else 1
         request = library().md_quark_defaults()
         request.assign(n_rhs=n_rhs, backend=backend, packing=packing, precision=precision, inner=inner,
                        reconstruct=str(reconstruct), transport=transport, boundary=boundary,
-                       imaginary_mu=imaginary_mu, flux_quanta=flux_quanta)
+                       imaginary_mu=imaginary_mu, flux_quanta=flux_quanta, slices=Ls, height=M5, b5=b5, c5=c5)
         self.context = self.links.context
         self._handle = self.context.make("md_quark_create", "md_quark_destroy", self.links._handle, byref(request))
 
@@ -54,15 +59,16 @@ class Quark:
         """The name of the one that works."""
         return library().md_quark_backend(self._handle).decode()
 
-    def _given(self, field: Any, what: str = "a field") -> Given:
+    def _given(self, field: Any, what: str = "a field", slices: int = 1) -> Given:
         values = given(field)
-        alone = len(values.shape) == 5 and self.n_rhs == 1
-        check_shape(values.shape, (*((self.n_rhs,) if not alone else ()), *self.links.shape, 3), what)
+        site = (*((slices,) if slices > 1 else ()), *site_of(self.spins))
+        alone = len(values.shape) == 4 + len(site) and self.n_rhs == 1
+        check_shape(values.shape, (*((self.n_rhs,) if not alone else ()), *self.links.shape, *site), what)
         return values
 
     def _through(self, function: str, number: float, field: Any) -> Any:
         """What an operator with a number makes of a field, in fields where it works."""
-        values = self._given(field)
+        values = self._given(field, slices=self.slices)
         out, of = (self.context.make("md_quark_fermion", "md_fermion_destroy", self._handle) for _ in range(2))
         assign_field(self.context, of, values)
         self.context.call(function, self._handle, number, out, of)
@@ -78,7 +84,7 @@ class Quark:
 
     def _filled(self, values: Given) -> Handle:
         """A field of double where the values lie."""
-        field = fermion(self.links, self.n_rhs, values.space)
+        field = fermion(self.links, self.n_rhs, values.space, self.spins)
         assign_field(self.context, field, values)
         return field
 
@@ -93,7 +99,7 @@ class Quark:
         request.assign(tolerance=tol, max_iterations=max_iter, solver=solver, precondition=precondition,
                        degree=degree, modes=modes and modes._handle._as_parameter_,
                        guess=first and first._as_parameter_)
-        x, result = fermion(self.links, self.n_rhs, space), SolveResult()
+        x, result = fermion(self.links, self.n_rhs, space, self.spins), SolveResult()
         try:
             self.context.call("md_quark_solve", self._handle, byref(request), x, b, byref(result))
             return x, {"residuals": copied(result.residuals, result.n_rhs), "iterations": result.iterations,
@@ -105,7 +111,7 @@ class Quark:
 
     def solve(self, sources: Any, mass: float = 0.05, space: Optional[str] = None, **words: Any) -> Solution:
         """x of M x = b. Words: `tol` (1e-10), `max_iter` (10000), `solver` ("cg", "block", "auto", "fcg",
-        "gcr"), `precondition` and `degree` of fcg and gcr, `modes` of `eigen` to deflate with, `guess`, an
+        "gcr", "bicgstab"), `precondition` and `degree` of fcg and gcr, `modes` of `eigen` to deflate with, `guess`, an
         array or a Solution. x is returned on the "host" or the "device", else where the sources lie. A solve that
         did not converge says so in `converged`."""
         values = self._given(sources, "sources")
@@ -114,6 +120,7 @@ class Quark:
         return Solution(x=values_of(self.context, x, values.shape, space), **facts)
 
 
+WITH_SLICES = ("domainwall", "mobius")  # actions with a fifth dimension
 SOLVE_WORDS = ("tol", "max_iter", "solver", "precondition", "degree", "modes", "guess", "space")
 
 
@@ -123,25 +130,38 @@ def _split(words: Dict[str, Any]) -> Tuple[Dict[str, Any], Dict[str, Any]]:
             {k: v for k, v in words.items() if k in SOLVE_WORDS})
 
 
-def _count(values: Given) -> int:
-    return values.shape[0] if len(values.shape) == 6 else 1
+def spins_of(action: str) -> int:
+    return 4 if action in ("wilson", *WITH_SLICES) else 1
 
 
-def source(lattice: Union[Lattice, Links], words: str, n_rhs: int = 3) -> np.ndarray:
-    """Right-hand sides in the words of --source: "point:x,y,z,t", "wall:t", "random:SEED", ..."""
-    field = fermion(lattice, n_rhs)
+def site_of(spins: int) -> Tuple[int, ...]:
+    """The last extents of a field."""
+    return (4, 3) if spins == 4 else (3,)
+
+
+def _count(values: Given, inner: int = 1) -> int:
+    """Right-hand sides of an array with so many extents behind those of the lattice."""
+    return values.shape[0] if len(values.shape) == 5 + inner else 1
+
+
+def source(lattice: Union[Lattice, Links], words: str, n_rhs: Optional[int] = None, spins: int = 1) -> np.ndarray:
+    """Right-hand sides in the words of --source: "point:x,y,z,t", "wall:t", "random:SEED", ...; of quarks with
+    four spins [rhs, t, z, y, x, 4, 3]. Without n_rhs one a colour and spin."""
+    n_rhs = n_rhs or 3 * spins
+    field = fermion(lattice, n_rhs, spins=spins)
     lattice.context.call("md_fermion_source", field, words.encode())
-    return values_of(lattice.context, field, (n_rhs, *lattice.shape, 3))
+    return values_of(lattice.context, field, (n_rhs, *lattice.shape, *site_of(spins)))
 
 
 def solve(lattice: Union[Lattice, Links], sources: Any, mass: float = 0.05, action: str = "naive",
           tol: float = 1e-10, backend: str = "auto", inner: Optional[str] = None,
           boundary: str = "antiperiodic", **words: Any) -> Solution:
-    """Solves M x = b for sources [rhs, t, z, y, x, 3], or those that `source` makes of a text. More
-    words are those of Quark and of Quark.solve."""
-    b = given(source(lattice, sources) if isinstance(sources, str) else sources)
+    """Solves M x = b for sources [rhs, t, z, y, x, 3], with four spins [rhs, t, z, y, x, 4, 3], or those that
+    `source` makes of a text. More words are those of Quark and of Quark.solve."""
+    spins = spins_of(lattice.action if isinstance(lattice, Links) else action)
+    b = given(source(lattice, sources, spins=spins) if isinstance(sources, str) else sources)
     operator, how = _split(words)
-    quark = Quark(lattice, action, _count(b), backend=backend, inner=inner, boundary=boundary,
+    quark = Quark(lattice, action, _count(b, len(site_of(spins))), backend=backend, inner=inner, boundary=boundary,
                   **operator)
     return quark.solve(b, mass, tol=tol, **how)
 
@@ -151,19 +171,22 @@ def hop(lattice: Union[Lattice, Links], field: Any, parity: int = 0, action: str
     """D field on the sites of one parity, Deo (0) or Doe (1); zero on the others. The sum of both is D. More words
     are those of Quark."""
     values = given(field)
-    return Quark(lattice, action, _count(values), boundary=boundary, **words).hop(values, parity)
+    of = lattice.action if isinstance(lattice, Links) else action
+    inner = len(site_of(spins_of(of))) + (of in WITH_SLICES)
+    return Quark(lattice, action, _count(values, inner), boundary=boundary, **words).hop(values, parity)
 
 
 def pion_correlator(lattice: Union[Lattice, Links], mass: float = 0.05, action: str = "naive",
                     source: Union[Sequence[int], str] = (0, 0, 0, 0), boundary: str = "antiperiodic",
                     **words: Any) -> np.ndarray:
-    """C(t), t = 0 .. T - 1 of the lattice: |x|^2 summed over space, colours and the three colours of a
+    """C(t), t = 0 .. T - 1 of the lattice: |x|^2 summed over space, colours, spins and the right-hand sides of a
     point source x, y, z, t, or of a source in words. More words are those of solve. The same on all
     ranks. A solve that does not converge is an Error."""
     text = source if isinstance(source, str) else "point:" + ",".join(str(int(x)) for x in source)
     operator, how = _split(words)
-    quark = Quark(lattice, action, 3, boundary=boundary, **operator)
-    b = fermion(quark.links, 3)
+    spins = spins_of(lattice.action if isinstance(lattice, Links) else action)
+    quark = Quark(lattice, action, 3 * spins, boundary=boundary, **operator)
+    b = fermion(quark.links, 3 * spins, spins=spins)
     quark.context.call("md_fermion_source", b, text.encode())
     x, facts = quark._solve(b, mass, **how)
     if not facts["converged"]:

@@ -5,49 +5,82 @@ from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from .statistics import jackknife
+from .library import InputError
+from .statistics import Fit, effective_mass, format_error, jackknife
 from .study import Study
 
+MARKERS = "osD^vP*X"
 
-def _axes() -> Tuple[Any, Any]:
+
+def _figure(study: Study, x: str, y: str) -> Tuple[Any, Any]:
+    """A figure with the study's command, commit and ensemble below."""
     import matplotlib.pyplot
 
-    return matplotlib.pyplot.subplots(figsize=(8, 5), constrained_layout=True)
+    figure, axes = matplotlib.pyplot.subplots(figsize=(8, 5.4), constrained_layout=True)
+    axes.set(xlabel=x, ylabel=y)
+    axes.grid(alpha=0.3)
+    about, names = study.attributes, [path.rsplit("/", 1)[-1] for path in study.lattices]
+    ensemble = names[0] if len(names) == 1 else f"{len(names)} lattices, {names[0]} to {names[-1]}"
+    ensemble += f", {' x '.join(map(str, study.dims))}"
+    command, commit = str(about.get("command_line", "")), about.get("commit", "not told")
+    words = [command if len(command) <= 150 else command[:147] + "...", f"commit {commit}, {about.get('date_utc', '')}; {ensemble}"]
+    figure.supxlabel("\n".join(words).replace("$", r"\$"), fontsize=6, color="#555555")
+    return figure, axes
+
+
+def _legend(axes: Any) -> None:
+    """Above the picture, where it covers no point."""
+    axes.legend(loc="lower center", bbox_to_anchor=(0.5, 1), ncols=2, fontsize="x-small", frameon=False)
+
+
+def _fit(study: Study, case: Tuple[str, float, str], momentum: Any, width: int) -> Optional[Fit]:
+    """Correlated where the bins suffice, else not; None where there is none."""
+    for correlated in (True, False):
+        try:
+            fit = study.fit(*case, momentum, width=width, correlated=correlated)
+        except (InputError, np.linalg.LinAlgError):
+            continue
+        if fit.error < fit.mass:
+            return fit
+    return None
 
 
 def plot_correlators(study: Study, function: Optional[Callable[[np.ndarray], Any]] = None, label: str = "C(t)",
-                     width: int = 1) -> Any:
-    """All correlators of a study, or a function of them such as effective_mass."""
-    figure, axes = _axes()
-    for action, mass, source in study.cases():
-        for momentum in study.momenta:
-            c = study.pion(action, mass, source, momentum)
-            if np.isnan(c).any():
-                continue
-            value, error = jackknife(c, function, width)
-            name = f"{action} m={mass:g} {source}" + (f" p={momentum}" if any(momentum) else "")
-            error = np.nan_to_num(error)  # no bars of one lattice
-            axes.errorbar(np.arange(len(value)), value, error, fmt="o", markersize=3, capsize=2, label=name)
+                     width: int = 1, fits: bool = True) -> Any:
+    """All correlators of a study, or a function of them such as effective_mass, points of one t beside each other.
+    With `fits` the bands of Study.fit where they fit, of these two, and the masses in the legend."""
+    figure, axes = _figure(study, "t from the source, lattice units", label)
+    found = [(case, momentum) for case in study.cases() for momentum in study.momenta
+             if not np.isnan(study.pion(*case, momentum)).any()]
+    for i, (case, momentum) in enumerate(found):
+        value, error = jackknife(study.pion(*case, momentum), function, width)
+        shift = min(0.08, 0.6 / len(found)) * (i - (len(found) - 1) / 2)
+        name = f"{case[0]} m={case[1]:g} {case[2]}" + (f" p={momentum}" if any(momentum) else "")
+        fit = _fit(study, case, momentum, width) if fits and function in (None, effective_mass) else None
+        if fit:
+            name += f": {format_error(fit.mass, fit.error)}"
+            t = np.linspace(*fit.range, 100)
+            middle, half = fit.curve(t) if function is None else (np.full(100, fit.mass), np.full(100, fit.error))
+            axes.fill_between(t + shift, middle - half, middle + half, color=f"C{i % 10}", alpha=0.3, linewidth=0)
+        axes.errorbar(np.arange(len(value)) + shift, value, np.nan_to_num(error), fmt=MARKERS[i // 10 + i % 2], markersize=3,
+                      capsize=2, color=f"C{i % 10}", label=name)  # no bars of one lattice
     if function is None:
         axes.set_yscale("log")
-    axes.set_xlabel("t from the source")
-    axes.set_ylabel(label)
-    axes.legend(fontsize="x-small")
-    axes.set_title(f"{'x'.join(map(str, study.dims))}, {len(study.lattices)} lattices")
+    _legend(axes)
     return figure
 
 
 def plot_condensates(study: Study, width: int = 1) -> Any:
-    """Chiral condensates over the masses."""
-    figure, axes = _axes()
-    for action in study.actions:
-        for source in study.sources:
-            points = [jackknife(study.condensate(action, m, source)[0], None, width) for m in study.masses]
-            if np.isnan([p[0] for p in points]).any():
-                continue
-            value, error = np.transpose(points)
-            axes.errorbar(study.masses, value, error, fmt="o", capsize=2, label=f"{action} {source}")
-    axes.set_xlabel("quark mass")
-    axes.set_ylabel("tr M^-1 / V")
-    axes.legend(fontsize="small")
+    """Chiral condensates over the masses, those of one mass beside each other."""
+    figure, axes = _figure(study, "quark mass, lattice units", "tr M^-1 / V")
+    found = [(action, source) for action in study.actions for source in study.sources
+             if not np.isnan([study.condensate(action, m, source)[0] for m in study.masses]).any()]
+    step = 0.01 * (max(study.masses) - min(study.masses))
+    for i, (action, source) in enumerate(found):
+        points = [jackknife(study.condensate(action, m, source)[0], None, width) for m in study.masses]
+        value, error = np.transpose(points)
+        shift = step * (i - (len(found) - 1) / 2)
+        axes.errorbar(np.array(study.masses) + shift, value, np.nan_to_num(error), fmt=MARKERS[i % len(MARKERS)], capsize=2,
+                      label=f"{action} {source}")
+    _legend(axes)
     return figure

@@ -1,7 +1,7 @@
 """Means, errors and masses of what was measured on many lattices."""
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Callable, Optional, Tuple
 
@@ -73,6 +73,16 @@ class Fit:
     range: Tuple[int, int]
     chi2: float
     freedom: int
+    extent: int = field(default=0, repr=False)  # T
+    samples: Any = field(default=None, repr=False, compare=False)  # mass and amplitude without each bin, [bin, 2]
+
+    def curve(self, t: Any) -> Tuple[np.ndarray, np.ndarray]:
+        """C(t) of the fit at any times, and its jackknife error, widened as that of the mass is."""
+        t = np.asarray(t, dtype=float)
+        shapes = [a * (np.exp(-m * t) + np.exp(-m * (self.extent - t)))
+                  for m, a in [(self.mass, self.amplitude), *self.samples]]
+        spread, masses = np.std(shapes[1:], axis=0), np.std(self.samples[:, 0])
+        return shapes[0], spread * (self.error / masses if masses > 0 else 0.0)
 
     def __str__(self) -> str:
         return (f"{format_error(self.mass, self.error)}, t = {self.range[0]} to {self.range[1]}, "
@@ -123,12 +133,13 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
         raise InputError(f"there are no fits with {bins} bins and {last} slices; take more lattices, "
                          "or correlated=False")
     (mass, amplitude, chi2), t, weight = min(tried, key=lambda fit: fit[0][2] - 2 * len(fit[1]))
-    masses = np.array([_cosh(mean[t], t, extent, weight)[0] for mean in samples])
-    square = ((masses - masses.mean()) ** 2).sum() * (bins - 1) / bins
+    found = np.array([_cosh(mean[t], t, extent, weight)[:2] for mean in samples])
+    square = found[:, 0].var() * (bins - 1)
     if correlated:
         spare = bins - len(t)
         square *= 1 + (len(t) - 2) * (spare - 2) / ((spare - 1) * (spare - 4))
-    return Fit(float(mass), float(np.sqrt(square)), float(amplitude), (int(t[0]), int(t[-1])), float(chi2), len(t) - 2)
+    return Fit(float(mass), float(np.sqrt(square)), float(amplitude), (int(t[0]), int(t[-1])), float(chi2), len(t) - 2,
+               extent, found)
 
 
 def effective_mass(c: np.ndarray) -> np.ndarray:

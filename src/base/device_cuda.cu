@@ -8,6 +8,7 @@ extern "C" {
 #include "base/watch.h"
 }
 
+#include <algorithm>
 #include <math.h>
 #include <new>
 #include <stdio.h>
@@ -210,20 +211,36 @@ static md_status open_staging(md_context *context) {
   return status;
 }
 
-/* Of piece number i of the whole. */
-static size_t bytes_of(size_t bytes, size_t i) {
-  const size_t left = bytes - i * PIECE_BYTES;
-  return left < PIECE_BYTES ? left : PIECE_BYTES;
+/* Rows of the host, `pitch` bytes apart, that lie one behind the other on the device. */
+struct host_rows {
+  char *memory;
+  size_t bytes, pitch;
+};
+
+/* Bytes first .. first + n - 1 of the rows to or from a buffer; whole rows, where they are apart.
+ */
+static void move_piece(const md_context *context, bool up, char *buffer, const host_rows &rows,
+                       size_t first, size_t n) {
+  const size_t row = rows.bytes;
+  char *host = rows.memory + first / row * rows.pitch + first % row;
+  if (rows.pitch == row || first % row + n <= row)
+    md_copy_parallel(context, up ? buffer : host, up ? host : buffer, n);
+  else
+    md_copy_rows_parallel(context, up ? buffer : host, up ? row : rows.pitch, up ? host : buffer,
+                          up ? rows.pitch : row, row, n / row);
 }
 
 /* Carries `bytes` through the buffers, up to the device or down from it. Each buffer takes every
  * PIECES-th piece: it waits until the copy engine is done with the one before, whose bytes on the
  * way down then go to the host, and queues its next. The loop runs PIECES rounds beyond the last
  * piece, in which those under way come in. */
-static cudaError_t carry(const md_context *context, bool up, char *device, char *host,
+static cudaError_t carry(const md_context *context, bool up, char *device, const host_rows &rows,
                          size_t bytes) {
   const md_device_staging *s = context->staging;
-  const size_t count = (bytes + PIECE_BYTES - 1) / PIECE_BYTES;
+  const size_t piece =
+      rows.bytes < PIECE_BYTES ? PIECE_BYTES / rows.bytes * rows.bytes : PIECE_BYTES;
+  const size_t count = (bytes + piece - 1) / piece;
+  const auto bytes_of = [&](size_t i) { return std::min(piece, bytes - i * piece); };
   cudaError_t error = cudaSuccess;
   for (size_t i = 0; i < count + PIECES && error == cudaSuccess; i++) {
     char *buffer = s->memory + i % PIECES * PIECE_BYTES;
@@ -232,13 +249,13 @@ static cudaError_t carry(const md_context *context, bool up, char *device, char 
       const size_t before = i - PIECES;
       error = cudaEventSynchronize(done);
       if (!up && error == cudaSuccess)
-        md_copy_parallel(context, host + before * PIECE_BYTES, buffer, bytes_of(bytes, before));
+        move_piece(context, false, buffer, rows, before * piece, bytes_of(before));
     }
     if (i >= count || error != cudaSuccess) continue;
-    const size_t n = bytes_of(bytes, i);
-    char *piece = device + i * PIECE_BYTES;
-    if (up) md_copy_parallel(context, buffer, host + i * PIECE_BYTES, n);
-    error = cudaMemcpyAsync(up ? piece : buffer, up ? buffer : piece, n, cudaMemcpyDefault,
+    const size_t n = bytes_of(i);
+    char *there = device + i * piece;
+    if (up) move_piece(context, true, buffer, rows, i * piece, n);
+    error = cudaMemcpyAsync(up ? there : buffer, up ? buffer : there, n, cudaMemcpyDefault,
                             md_stream());
     if (error == cudaSuccess) error = cudaEventRecord(done, md_stream());
   }
@@ -255,12 +272,18 @@ static bool worth_staging(const void *host, size_t bytes) {
   return true;
 }
 
+/* `count` rows through the buffers. */
+static md_status carry_rows(md_context *context, bool up, void *device, const host_rows &rows,
+                            size_t count) {
+  MD_TRY(open_staging(context));
+  return md_cuda_status(context, carry(context, up, (char *)device, rows, count * rows.bytes),
+                        up ? "copy to the device" : "copy from the device");
+}
+
 static md_status copy(md_context *context, bool up, void *device, void *host, size_t bytes) {
   const char *const what = up ? "copy to the device" : "copy from the device";
-  if (worth_staging(host, bytes)) {
-    MD_TRY(open_staging(context));
-    return md_cuda_status(context, carry(context, up, (char *)device, (char *)host, bytes), what);
-  }
+  if (worth_staging(host, bytes))
+    return carry_rows(context, up, device, {(char *)host, bytes, bytes}, 1);
   MD_TRY(md_cuda_status(context,
                         cudaMemcpyAsync(up ? device : host, up ? host : device, bytes,
                                         up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
@@ -283,27 +306,35 @@ md_status md_device_copy(md_context *context, void *to, const void *from, size_t
                         "copy on the device");
 }
 
-static md_status copy_rows(md_context *context, void *to, const void *from,
-                           const md_device_rows *rows, cudaMemcpyKind kind, const char *what) {
+/* Short rows that are packed on the device go through the buffers as well: a copy engine takes
+ * longer for each row than for its bytes. */
+static md_status copy_rows(md_context *context, bool up, void *device, void *host,
+                           const md_device_rows *rows) {
+  constexpr size_t SHORT = 4096;
+  const size_t device_pitch = up ? rows->to_pitch : rows->from_pitch;
+  const size_t host_pitch = up ? rows->from_pitch : rows->to_pitch;
+  if (device_pitch == rows->bytes && rows->bytes <= SHORT &&
+      worth_staging(host, rows->count * rows->bytes))
+    return carry_rows(context, up, device, {(char *)host, rows->bytes, host_pitch}, rows->count);
   MD_TRY(md_cuda_status(context,
-                        cudaMemcpy2DAsync(to, rows->to_pitch, from, rows->from_pitch, rows->bytes,
-                                          rows->count, kind, md_stream()),
-                        what));
+                        cudaMemcpy2DAsync(up ? device : host, rows->to_pitch, up ? host : device,
+                                          rows->from_pitch, rows->bytes, rows->count,
+                                          up ? cudaMemcpyHostToDevice : cudaMemcpyDeviceToHost,
+                                          md_stream()),
+                        up ? "copy of rows to the device" : "copy of rows from the device"));
   return md_device_synchronise(context);
 }
 
 md_status md_device_upload_rows(md_context *context, void *device, const void *host,
                                 const md_device_rows *rows) {
   if (rows->count == 1) return md_device_upload(context, device, host, rows->bytes);
-  return copy_rows(context, device, host, rows, cudaMemcpyHostToDevice,
-                   "copy of rows to the device");
+  return copy_rows(context, true, device, const_cast<void *>(host), rows);
 }
 
 md_status md_device_download_rows(md_context *context, void *host, const void *device,
                                   const md_device_rows *rows) {
   if (rows->count == 1) return md_device_download(context, host, device, rows->bytes);
-  return copy_rows(context, host, device, rows, cudaMemcpyDeviceToHost,
-                   "copy of rows from the device");
+  return copy_rows(context, false, const_cast<void *>(device), host, rows);
 }
 
 void md_device_close(md_context *context) {

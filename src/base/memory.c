@@ -188,3 +188,10 @@ void md_copy_parallel(const md_context *context, void *to, const void *from, siz
     memcpy((char *)to + first, (const char *)from + first, last - first);
   }
 }
+
+void md_copy_rows_parallel(const md_context *context, void *to, size_t to_pitch, const void *from,
+                           size_t from_pitch, size_t bytes, size_t count) {
+#pragma omp parallel for schedule(static) num_threads(context->threads)
+  for (size_t i = 0; i < count; i++)
+    memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, bytes);
+}

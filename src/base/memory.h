@@ -14,3 +14,6 @@ md_status md_allocate(md_context *context, size_t bytes, const char *what, void 
 void md_memory_release(void);
 /* to = from by all threads of the context; the two do not overlap. Local. */
 void md_copy_parallel(const md_context *context, void *to, const void *from, size_t bytes);
+/* The same of `count` rows of `bytes` that begin to_pitch and from_pitch bytes apart. Local. */
+void md_copy_rows_parallel(const md_context *context, void *to, size_t to_pitch, const void *from,
+                           size_t from_pitch, size_t bytes, size_t count);

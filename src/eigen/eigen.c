@@ -5,6 +5,7 @@
 #include "base/progress.h"
 #include "base/text.h"
 #include "commands.h"
+#include "io/lattice_format.h"
 #include "io/vectors.h"
 #include "links/run.h"
 
@@ -16,7 +17,7 @@ typedef struct search {
   md_run_options run;
   const char *output, *store, *start;
   long long modes, block, max_restarts, seed;
-  double tolerance;
+  double tolerance, mass; /* mass NaN: not given */
   bool force;
   md_action_links links;
   md_dirac dirac;
@@ -25,8 +26,17 @@ typedef struct search {
   md_modes begun;           /* its vectors, on the host */
 } search;
 
+static bool has_spin(const search *r) {
+  return md_action_get(r->run.request.action)->spins == 4;
+}
+
+static const char *operator_of(const search *r) {
+  return has_spin(r) ? "S S^dag" : "-Deo Doe";
+}
+
 static md_modes_label label_of(const search *r) {
-  return md_deflation_label(&r->run.physics, &r->run.request, r->run.boundary, r->links.checksum);
+  return md_deflation_label(&r->run.physics, r->mass, &r->run.request, r->run.boundary,
+                            r->links.checksum);
 }
 
 /* Without --block: what the backend that will be taken serves best. */
@@ -47,12 +57,13 @@ static md_status set_up(md_context *context, search *r) {
   MD_TRY(md_backend_find(context, r->run.backend, &r->run.request, &backend));
   if (r->start) MD_TRY(md_modes_describe(context, r->start, &r->start_info));
   MD_TRY(md_run_load(context, &r->run, backend->space, r->output || r->start, &r->links));
-  const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry, MD_FERMION_REALS);
+  const int reals = md_request_reals(&r->run.request);
+  const long long unknowns = (long long)md_eigen_unknowns(r->links.geometry, reals);
   if (r->modes > unknowns)
     return md_fail(context, MD_INPUT,
-                   "--modes must lie in 1 to %lld on this lattice, three for each even site, got "
+                   "--modes must lie in 1 to %lld on this lattice, three for each even site%s, got "
                    "%lld",
-                   unknowns, r->modes);
+                   unknowns, has_spin(r) ? ", spin and slice" : "", r->modes);
   if (r->start) {
     const md_modes_label wanted = label_of(r);
     MD_TRY(md_modes_read(context, r->start, r->links.geometry, &wanted, &r->start_info,
@@ -65,6 +76,7 @@ static md_status set_up(md_context *context, search *r) {
 /* What is shown as the search goes on. */
 typedef struct watcher {
   md_context *context;
+  const char *operator; /* of the values */
   md_progress progress;
   int modes, shown;
   double tolerance;
@@ -74,7 +86,7 @@ typedef struct watcher {
 
 static void show(watcher *w, const md_eigen_result *found) {
   if (w->shown == 0 && found->below > 0)
-    md_say(w->context, "mode  eigenvalue of -Deo Doe   residual\n");
+    md_say(w->context, "mode  eigenvalue of %-8s   residual\n", w->operator);
   for (; w->shown < found->below; w->shown++) {
     w->values[w->shown] = found->values[w->shown];
     md_say(w->context, "%4d  %22.15e  %9.2e\n", w->shown, found->values[w->shown],
@@ -98,10 +110,12 @@ static void observe(void *user, const md_eigen_result *found, double residual) {
 /* Rows of the table come as the modes do. */
 static md_status find(md_context *context, search *r) {
   watcher watch = {.context = context,
+                   .operator= operator_of(r),
                    .progress = md_progress_start(context, "eigen"),
                    .modes = (int)r->modes,
                    .tolerance = r->tolerance};
-  const md_eigen_request request = {.modes = (int)r->modes,
+  const md_eigen_request request = {.mass = has_spin(r) ? r->mass : 0.0,
+                                    .modes = (int)r->modes,
                                     .tolerance = r->tolerance,
                                     .max_restarts = (int)r->max_restarts,
                                     .seed = (uint64_t)r->seed,
@@ -142,6 +156,7 @@ static void print_head(const md_context *context, const search *r) {
   md_say(context, "operator     %s, packing %s, double, blocks of %d; %s\n", r->dirac.backend->name,
          md_packing_name(r->dirac.request.packing), o->request.n_rhs, o->boundary);
   md_run_say(context, o, &r->links);
+  if (has_spin(r)) md_say(context, "mass         %.15g\n", r->mass);
   if (r->start)
     md_say(context, "start        %s, %d mode%s\n", r->start, r->start_info.count,
            md_plural(r->start_info.count));
@@ -175,6 +190,7 @@ static md_status report(md_context *context, const search *r, md_status written)
                 r->dirac.packing_reason, md_halo_transport(r->dirac.halo), "double",
                 (double)r->modes, r->run.request.n_rhs, r->tolerance, found->converged,
                 found->below);
+  if (has_spin(r)) md_report_add(root, "mass=%g operator=%s", r->mass, operator_of(r));
   md_report_reals(root, "eigenvalues", found->values, found->below);
   md_report_reals(root, "residuals", found->residuals, found->below);
   md_report_add(root, "iterations=%d restarts=%d filter_degree=%d", found->iterations,
@@ -217,6 +233,24 @@ static md_status unreached(md_context *context, const search *r) {
                  r->modes);
 }
 
+/* What modes of quarks with four spins need and go without. */
+static md_status check_spins(md_context *context, const search *r) {
+  const char *action = r->run.physics.action;
+  if (has_spin(r) == isnan(r->mass))
+    return md_fail(context, MD_INPUT,
+                   has_spin(r) ? "--action %s needs --mass, on which its modes depend"
+                               : "--action %s takes no --mass: its modes are those of all masses",
+                   action);
+  if (!has_spin(r)) return MD_OK;
+  if (strcmp(r->store, "fixed8") == 0)
+    return md_fail(context, MD_INPUT, "--store fixed8 is for colour vectors, got --action %s",
+                   action);
+  if (r->output && md_vectors_format_of(r->output, NULL)->compose)
+    return md_fail(context, MD_INPUT, "modes of action %s go to HDF5 alone, got %.300s", action,
+                   r->output);
+  return MD_OK;
+}
+
 static md_status read_options(md_context *context, search *r, int argc, char **argv) {
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
@@ -237,6 +271,9 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       MD_HALO_OPTIONS(r->run.halo),
       MD_TUNE_OPTION(r->run.common),
       MD_PHYSICS_OPTIONS(r->run.physics),
+      MD_WALL_OPTIONS(r->run.physics),
+      MD_OPTION(REAL, "mass", &r->mass, "M", "of quarks with four spins, whose modes have one",
+                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .group = MD_GROUP_PHYSICS),
       MD_REUNITARIZE_OPTION(r->run.physics.reunitarize),
       MD_OPTION(TEXT, "output", &r->output, "MODES.h5",
                 "file for the modes, HDF5, .lime or .quda, also of a search that ended early",
@@ -252,7 +289,8 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
   const md_command_text text = {
       "eigen", "Find the lowest modes of the Dirac operator on a lattice.",
       "The modes are those of A = -Deo Doe on the even sites; M^dag M has the same ones, its\n"
-      "eigenvalues are larger by the mass squared.",
+      "eigenvalues are larger by the mass squared. With four spins they are those of S S^dag of\n"
+      "a mass, S the Schur complement of M on even sites.",
       "minidirac eigen inputs/beta6.0_8x8x8x8.h5 --modes 16 --output modes.h5"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->run.common,
                          argc, argv));
@@ -261,8 +299,8 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
     const md_lattice_format *format = md_vectors_format_of(r->output, NULL);
     MD_TRY(md_vectors_check(context, format, md_vectors_precision(format), (int)r->modes, true));
   }
-  MD_TRY(md_physics_staggered(context, "eigen", r->run.physics.action));
-  return md_run_check(context, "eigen", &r->run);
+  MD_TRY(md_run_check(context, "eigen", &r->run));
+  return check_spins(context, r);
 }
 
 /* All but the options. As a dry run without a number: see base/memory_need.h. */
@@ -290,6 +328,7 @@ md_status md_command_eigen(md_context *context, int argc, char **argv) {
               .store = "double",
               .tolerance = 1e-8,
               .max_restarts = 1000,
+              .mass = NAN,
               .seed = 1};
   md_interrupt_catch(context);
   MD_TRY(read_options(context, &r, argc, argv));

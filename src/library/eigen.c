@@ -13,6 +13,11 @@ md_eigen_search md_eigen_defaults(int modes) {
   return (md_eigen_search){.modes = modes, .tolerance = 1e-8, .max_restarts = 1000, .seed = 1};
 }
 
+/* Modes of quarks with four spins have a mass: minidirac eigen finds those. */
+static md_status check_action(const md_quark *quark) {
+  return md_physics_staggered(quark->context, "eigen of the library", quark->links->physics.action);
+}
+
 static md_status check_search(md_quark *quark, const md_eigen_search *r) {
   md_context *context = quark->context;
   const int64_t unknowns = md_eigen_unknowns(quark->dirac.geometry, MD_FERMION_REALS);
@@ -71,6 +76,7 @@ static md_status find(md_quark *quark, const md_eigen_search *r, md_eigenmodes *
 
 md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes) {
   *modes = NULL;
+  MD_TRY(check_action(quark));
   MD_TRY(check_search(quark, request));
   if (!(*modes = md_handle(quark->context, sizeof **modes))) return MD_ENVIRONMENT;
   md_eigenmodes *m = *modes;
@@ -88,6 +94,7 @@ md_status md_eigen_read(md_quark *quark, const char *path, md_eigenmodes **modes
   md_context *context = quark->context;
   md_modes_info info;
   *modes = NULL;
+  MD_TRY(check_action(quark));
   MD_TRY(md_deflation_describe(context, path, &info));
   if (!(*modes = md_handle(context, sizeof **modes))) return MD_ENVIRONMENT;
   md_eigenmodes *m = *modes;

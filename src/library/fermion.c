@@ -41,15 +41,26 @@ md_status md_fermion_make(md_context *context, const md_geometry *geometry,
   return status;
 }
 
-md_status md_fermion_create(md_lattice *lattice, int n_rhs, const char *precision,
-                            const char *space, md_fermion **field) {
-  md_field_shape shape = {.components = MD_FERMION_REALS, .n_rhs = n_rhs, .scaled = true};
+/* Zeros of quarks with that many spins. */
+static md_status create(md_lattice *lattice, int spins, int n_rhs, const char *precision,
+                        const char *space, md_fermion **field) {
+  md_field_shape shape = {.components = spins * MD_FERMION_REALS, .n_rhs = n_rhs, .scaled = true};
   int place;
   *field = NULL;
   MD_TRY(md_word(lattice->context, "precision", &(MD_PRECISION_WORDS)[1], precision, &place));
   shape.precision = (md_precision)place;
   MD_TRY(md_space_word(lattice->context, space, &shape.space));
   return md_fermion_make(lattice->context, lattice->geometry, &shape, field);
+}
+
+md_status md_fermion_create(md_lattice *lattice, int n_rhs, const char *precision,
+                            const char *space, md_fermion **field) {
+  return create(lattice, 1, n_rhs, precision, space, field);
+}
+
+md_status md_spinor_create(md_lattice *lattice, int n_rhs, const char *precision, const char *space,
+                           md_fermion **field) {
+  return create(lattice, 4, n_rhs, precision, space, field);
 }
 
 void md_fermion_destroy(md_fermion *field) {
@@ -68,6 +79,10 @@ md_status md_fermion_alike(const md_fermion *a, const md_fermion *b, bool shape)
     return md_fail(a->context, MD_INPUT,
                    "fields must be of one lattice and number of right-hand sides, got %d and %d%s",
                    x->n_rhs, y->n_rhs, x->geometry != y->geometry ? ", and two lattices" : "");
+  if (x->components != y->components)
+    return md_fail(a->context, MD_INPUT,
+                   "fields must have the same spins and slices, got %d and %d reals a site",
+                   x->components, y->components);
   if (shape && (x->precision != y->precision || x->space != y->space))
     return md_fail(a->context, MD_INPUT,
                    "fields must be of one precision and space, got %s on the %s and %s on the %s; "
@@ -81,7 +96,8 @@ md_status md_fermion_alike(const md_fermion *a, const md_fermion *b, bool shape)
 static md_status blank_in(md_space space, const md_fermion *f, md_fermion *copy,
                           md_field **fields) {
   const md_field *of = f->of;
-  const md_field_shape shape = {MD_DOUBLE, space, of->components, of->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, space, of->components,
+                                of->n_rhs, true,  of->together && space == of->space};
   *copy = (md_fermion){0};
   *fields = (md_field *)of;
   if (of->precision == MD_DOUBLE && of->space == space) return MD_OK;
@@ -116,7 +132,8 @@ md_status md_fermion_copy(md_fermion *to, const md_fermion *from) {
   return convert(to->of, from->of, to->context);
 }
 
-/* Between double fields on the host and an array [rhs][t][z][y][x][3], of which one is assigned. */
+/* Between double fields on the host and an array [rhs][t][z][y][x][3] ([4][3]), of which one is
+ * assigned. */
 static void move_values(md_field *of, double *array, bool out) {
   const md_geometry *g = of->geometry;
   const int n_rhs = of->n_rhs;
@@ -128,8 +145,8 @@ static void move_values(md_field *of, double *array, bool out) {
       const int64_t place =
           2 * md_site(g, x) + x[0] % 2; /* pairs along x: one site of each parity */
       for (int r = 0; r < n_rhs; r++)
-        for (int c = 0; c < MD_FERMION_REALS; c++) {
-          double *there = array + (r * g->local_volume + place) * MD_FERMION_REALS + c;
+        for (int c = 0; c < of[p].components; c++) {
+          double *there = array + (r * g->local_volume + place) * of[p].components + c;
           double *here = (double *)of[p].data + md_field_at(&of[p], site, c, r);
           *(out ? there : here) = *(out ? here : there);
         }
@@ -198,8 +215,8 @@ static md_status check_source(md_fermion *f, const md_source *source) {
   MD_TRY(md_source_check(f->context, source, f->of[0].geometry->global));
   if (count == n_rhs) return MD_OK;
   return md_fail(f->context, MD_INPUT,
-                 "source %.200s takes %d right-hand sides, three for each point, got a field of %d",
-                 source->text, count, n_rhs);
+                 "source %.200s takes %d right-hand sides, %s for each point, got a field of %d",
+                 source->text, count, source->spins == 4 ? "twelve" : "three", n_rhs);
 }
 
 md_status md_fermion_source(md_fermion *field, const char *text) {
@@ -208,6 +225,7 @@ md_status md_fermion_source(md_fermion *field, const char *text) {
   md_fermion copy = {0};
   md_field *of;
   md_status status = md_source_parse(field->context, "source", text, &source);
+  source.spins = field->of->components == MD_FERMION_REALS ? 1 : 4;
   if (status == MD_OK) status = check_source(field, &source);
   status = md_agree(field->context, status);
   if (status == MD_OK) status = md_fermion_blank(field, &copy, &of);

@@ -224,7 +224,6 @@ static md_status improved_create(const md_lattice *lattice, const char *action, 
   int place;
   *links = NULL;
   MD_TRY(md_word(context, "action", md_action_words, action, &place));
-  MD_TRY(md_physics_staggered(context, "the library", action));
   if (!thin && md_action_get((md_action)place)->fields == 1)
     return md_fail(context, MD_INPUT, "action %s has no fat and long links; take asqtad or hisq",
                    action);

@@ -162,6 +162,9 @@ typedef struct md_fermion md_fermion;
 /* Zeros. 1 to 128 right-hand sides. */
 md_status md_fermion_create(md_lattice *lattice, int n_rhs, const char *precision,
                             const char *space, md_fermion **field);
+/* The same of quarks with four spins: arrays [rhs][t][z][y][x][4][3]. */
+md_status md_spinor_create(md_lattice *lattice, int n_rhs, const char *precision, const char *space,
+                           md_fermion **field);
 void md_fermion_destroy(md_fermion *field);
 int md_fermion_n_rhs(const md_fermion *field); /* local */
 /* From and to arrays; between fields of one lattice and number of right-hand sides. */
@@ -216,6 +219,8 @@ typedef struct md_quark_request {
   const char *boundary;                /* in t, or "periodic" ["antiperiodic"] */
   double imaginary_mu;                 /* phase exp(i mu) on t-links [0] */
   int flux_quanta;                     /* of a magnetic field along z, seen by the quark [0] */
+  int slices;            /* of "domainwall" and "mobius", their fifth dimension; 0: 12 [0] */
+  double height, b5, c5; /* M5; of "mobius" alone; NaN: 1.8, 1.5, 0.5 [NaN] */
 } md_quark_request;
 md_quark_request md_quark_defaults(void);
 
@@ -223,7 +228,8 @@ md_quark_request md_quark_defaults(void);
 md_status md_quark_create(md_improved *links, const md_quark_request *request, md_quark **quark);
 void md_quark_destroy(md_quark *quark);
 const char *md_quark_backend(const md_quark *quark); /* the name of the one that works; local */
-/* Zeros on which it works without a copy: of its precision, space and number. */
+/* Zeros on which it works without a copy: of its precision, space and number; with a fifth
+ * dimension of all slices, [rhs][t][z][y][x][slices][4][3], of which hop and apply are. */
 md_status md_quark_fermion(md_quark *quark, md_fermion **field);
 
 /* The sites of one parity of out become D in: Deo in for parity 0 (even), Doe in for 1 (odd). The
@@ -238,7 +244,7 @@ typedef struct md_solve_request {
   double mass;
   double tolerance;         /* on |b - M x| / |b| of every right-hand side [1e-10] */
   int max_iterations;       /* [10000] */
-  const char *solver;       /* "cg", "block", "auto", "fcg", "gcr" ["cg"] */
+  const char *solver;       /* "cg", "block", "auto", "fcg", "gcr", "bicgstab" ["cg"] */
   const char *precondition; /* of fcg and gcr: "none", "chebyshev", "modes" ["none"] */
   int degree;               /* of chebyshev [8] */
   md_eigenmodes *modes;     /* of this quark's links, to deflate with, or NULL [NULL] */
@@ -257,15 +263,17 @@ typedef struct md_solve_result {
   double *history;     /* [iterations + 1]: largest residual of the recursion after each */
 } md_solve_result;
 
-/* Solves M x = b. Fields of any precision and space, of the quark's number; x is assigned, rounded
+/* Solves M x = b; of domain walls for the quark of the four-dimensional world, from walls to walls.
+ * Fields of any precision and space, of the quark's number; x is assigned, rounded
  * to its precision after the residual was taken. MD_OK also where it did not converge; MD_UNREACHED
  * where a number is not finite. The result is to be freed after any outcome. */
 md_status md_quark_solve(md_quark *quark, const md_solve_request *request, md_fermion *x,
                          const md_fermion *b, md_solve_result *result);
 void md_solve_result_free(md_solve_result *result);
-/* Solves (M^dag M + shift_k) x_k = b on the even sites for 1 to 64 shifts together; odd sites of
- * x[k] stay. Of the request mass, tolerance, max_iterations and modes. residuals[k]: largest true
- * ones. A quark without an inner precision. MD_UNREACHED where a residual misses the tolerance. */
+/* Solves (M^dag M + shift_k) x_k = b, of "wilson" (S S^dag + shift_k) x_k = b, on the even sites
+ * for 1 to 64 shifts together; odd sites of x[k] stay. Of the request mass, tolerance,
+ * max_iterations and modes. residuals[k]: largest true ones. A quark without an inner precision.
+ * MD_UNREACHED where a residual misses the tolerance. */
 md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, int count,
                               const double *shifts, md_fermion *const *x, const md_fermion *b,
                               double *residuals);
@@ -280,8 +288,9 @@ typedef struct md_eigen_search {
 } md_eigen_search;
 md_eigen_search md_eigen_defaults(int modes);
 
-/* The lowest modes for action, boundary and phases of the quark, in double, in the space that it
- * works in. MD_UNREACHED where not all converged: then *modes has those that were found. */
+/* The lowest modes for a staggered action, boundary and phases of the quark, in double, in the
+ * space that it works in. MD_UNREACHED where not all converged: then *modes has those that were
+ * found. */
 md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes);
 /* Files of `minidirac eigen`, which belong to links, action and boundary: MD_INPUT for others.
  * store: "double", "single", "half", "fixed8". */

@@ -4,6 +4,7 @@
 #include "lattice/halo/halo.h"
 #include "library/library.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -16,13 +17,37 @@ md_quark_request md_quark_defaults(void) {
                             .inner = "none",
                             .reconstruct = "18",
                             .transport = "auto",
-                            .boundary = "antiperiodic"};
+                            .boundary = "antiperiodic",
+                            .height = NAN,
+                            .b5 = NAN,
+                            .c5 = NAN};
+}
+
+/* The fifth dimension of a request, with the words of the program where it does not fit. */
+static md_status read_walls(md_quark *quark, const md_quark_request *r,
+                            md_physics_options *physics) {
+  md_context *context = quark->context;
+  *physics = quark->links->physics;
+  physics->slices = r->slices;
+  physics->height = r->height;
+  physics->b5 = r->b5;
+  physics->c5 = r->c5;
+  if (r->slices != 0 && (r->slices < MD_LEAST_SLICES || r->slices > MD_MOST_SLICES))
+    return md_fail(context, MD_INPUT, "slices must be within %d..%d, or 0 for 12, got %d",
+                   MD_LEAST_SLICES, MD_MOST_SLICES, r->slices);
+  if (r->height <= 0.0 || r->height > 2.0 || fabs(r->b5) > 10.0 || fabs(r->c5) > 10.0)
+    return md_fail(context, MD_INPUT,
+                   "M5 must be above 0 and at most 2, b5 and c5 within -10..10, got %g, %g and %g",
+                   r->height, r->b5, r->c5);
+  return md_physics_check_walls(context, physics);
 }
 
 /* The words of a request, as those of the program's options. */
 static md_status read_request(md_quark *quark, const md_quark_request *r) {
   md_context *context = quark->context;
+  md_physics_options physics;
   int precision, inner, reconstruct, packing, periodic;
+  MD_TRY(read_walls(quark, r, &physics));
   MD_TRY(md_word(context, "precision", &(MD_PRECISION_WORDS)[1], r->precision, &precision));
   MD_TRY(md_word(context, "inner", "none" MD_NARROW_PRECISION_WORDS, r->inner, &inner));
   MD_TRY(md_word(context, "reconstruct", &(MD_RECONSTRUCT_WORDS)[1], r->reconstruct, &reconstruct));
@@ -44,11 +69,11 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
       .reconstruct = (md_reconstruct)reconstruct,
       .packing = (md_packing)md_packing_of(r->packing),
       .n_rhs = r->n_rhs,
-      .antiperiodic = !periodic,
-      .action = quark->links->action,
-      .twist = {.imaginary_mu = r->imaginary_mu, .flux = r->flux_quanta}};
-  quark->label = md_deflation_label(&quark->links->physics, &quark->request, r->boundary,
-                                    quark->links->checksum);
+      .antiperiodic = !periodic};
+  md_physics_apply(&physics, &quark->request);
+  quark->request.twist = (md_twist){.imaginary_mu = r->imaginary_mu, .flux = r->flux_quanta};
+  quark->label =
+      md_deflation_label(&physics, 0.0, &quark->request, r->boundary, quark->links->checksum);
   return MD_OK;
 }
 
@@ -96,7 +121,8 @@ static md_status check_fields(const md_quark *quark, const md_fermion *out, cons
   if (out == in)
     return md_fail(quark->context, MD_INPUT, "an operator needs two fields, got one; copy it");
   if (f->geometry == quark->dirac.geometry && f->n_rhs == shape->n_rhs &&
-      f->precision == shape->precision && f->space == shape->space)
+      f->precision == shape->precision && f->space == shape->space &&
+      f->components == shape->components)
     return MD_OK;
   return md_fail(quark->context, MD_INPUT,
                  "the operator takes fields of its lattice with %d right-hand sides in %s on the "
@@ -116,9 +142,15 @@ md_status md_quark_hop(md_quark *quark, int parity, md_fermion *out, md_fermion 
 }
 
 md_status md_quark_apply(md_quark *quark, double mass, md_fermion *out, md_fermion *in) {
+  md_operator full = {0};
   MD_TRY(check_fields(quark, out, in));
-  return md_agree(quark->context,
-                  md_dirac_m(quark->context, &quark->dirac, mass, 1, out->of, in->of));
+  md_status status =
+      md_agree(quark->context, md_full_create(quark->context, &quark->dirac, mass, &full));
+  if (status == MD_OK)
+    status =
+        md_agree(quark->context, md_operator_apply(quark->context, &full, out->of, in->of, NULL));
+  md_operator_destroy(&full);
+  return status;
 }
 
 md_solve_request md_solve_defaults(double mass) {
@@ -140,8 +172,15 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
                    "the operator takes fields of its lattice with %d right-hand sides, got %d%s",
                    d->shape.n_rhs, b->of->n_rhs,
                    b->of->geometry == d->geometry ? "" : ", and another lattice");
-  if (!(r->mass > 0.0 && r->mass <= 1e6))
-    return md_fail(context, MD_INPUT, "the mass must be above 0 and at most 1e6, got %g", r->mass);
+  const bool spins = md_action_get(d->request.action)->spins == 4;
+  if (b->of->components != md_action_reals(d->request.action))
+    return md_fail(context, MD_INPUT,
+                   "action %s takes fields of %d reals a site, got %d; %s makes them",
+                   md_action_name(d->request.action), md_action_reals(d->request.action),
+                   b->of->components, spins ? "md_spinor_create" : "md_fermion_create");
+  if (!(r->mass > (spins ? MD_LEAST_SPIN_MASS : 0.0) && r->mass <= 1e6))
+    return md_fail(context, MD_INPUT, "the mass must be above %g and at most 1e6, got %g",
+                   spins ? MD_LEAST_SPIN_MASS : 0.0, r->mass);
   if (!(r->tolerance > 0.0 && r->tolerance < 1.0) || r->max_iterations < 1)
     return md_fail(context, MD_INPUT,
                    "the tolerance must lie between 0 and 1 and iterations be 1 at least, got %g "
@@ -196,7 +235,9 @@ md_status md_quark_solve(md_quark *quark, const md_solve_request *request, md_fe
                              .inner = quark->mixed ? &quark->inner : NULL,
                              .modes = modes.count > 0 ? &modes : NULL};
   md_solver_result found = {0};
-  md_fermion copy = {0};
+  md_fermion copy = {0}, x_copy = {0}, b_copy = {0};
+  md_field *x_of = x->of, *b_of = (md_field *)b->of;
+  const bool walls = md_action_get(quark->request.action)->walls; /* reads and writes the host's */
   *result = (md_solve_result){0};
   MD_TRY(check_solve(quark, request, x, b));
   md_status status = read_solver(quark, request, &solve);
@@ -205,9 +246,13 @@ md_status md_quark_solve(md_quark *quark, const md_solve_request *request, md_fe
     status = md_fermion_doubles(request->guess, &copy, &guess);
     solve.guess = guess;
   }
+  if (status == MD_OK && walls) status = md_fermion_blank(x, &x_copy, &x_of);
+  if (status == MD_OK && walls) status = md_fermion_doubles(b, &b_copy, &b_of);
   if (status == MD_OK)
-    status = md_solve_cg(context, &quark->dirac, md_quark_exact(quark), &solve, x->of,
-                         (md_field *)b->of, &found);
+    status = md_solve_cg(context, &quark->dirac, md_quark_exact(quark), &solve, x_of, b_of, &found);
+  if (status == MD_OK) status = md_fermion_finish(x, &x_copy);
+  md_fermion_release(&x_copy);
+  md_fermion_release(&b_copy);
   md_fermion_release(&copy);
   *result = (md_solve_result){.converged = found.converged,
                               .iterations = found.iterations,

@@ -1,6 +1,7 @@
 #include "links/action_links.h"
 #include "base/device.h"
 #include "base/memory.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "io/site_data.h"
 #include "lattice/gauge/project.h"
@@ -296,12 +297,14 @@ void md_action_links_destroy(md_action_links *links) {
   links->geometry = NULL;
 }
 
-md_modes_label md_deflation_label(const md_physics_options *physics,
+md_modes_label md_deflation_label(const md_physics_options *physics, double mass,
                                   const md_backend_request *request, const char *boundary,
                                   const char *checksum) {
   md_modes_label label = {.action = ""};
   snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", checksum);
   md_physics_words(physics, request, label.action, sizeof label.action);
+  if (md_action_get(request->action)->spins == 4)
+    md_append(label.action, sizeof label.action, ", mass %.15g", mass);
   snprintf(label.boundary, sizeof label.boundary, "%s", boundary);
   return label;
 }

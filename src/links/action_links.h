@@ -63,9 +63,9 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
 void md_action_links_destroy(md_action_links *links);
 
 /* What modes of the operator that the request makes of these links belong to; the boundary in
- * words. `checksum` is that of the links, thin ones where there are some, by md_links_checksum:
- * that of md_action_links where it was asked for. Local. */
-md_modes_label md_deflation_label(const md_physics_options *physics,
+ * words, with spin also the mass. `checksum` is that of the links, thin ones where there are some,
+ * by md_links_checksum: that of md_action_links where it was asked for. Local. */
+md_modes_label md_deflation_label(const md_physics_options *physics, double mass,
                                   const md_backend_request *request, const char *boundary,
                                   const char *checksum);
 

@@ -3,10 +3,12 @@
 #include "base/text.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <string.h>
 
 md_status md_run_set_request(md_context *context, md_run_options *o) {
-  o->mixed = strcmp(o->inner, "none") != 0;
+  const bool asked = strcmp(o->inner, "none") != 0;
+  o->mixed = asked && strcmp(o->inner, "auto") != 0; /* which is double until it is chosen */
   o->request = (md_backend_request){
       .precision = (md_precision)md_precision_of(o->mixed ? o->inner : o->precision),
       .reconstruct = (md_reconstruct)md_reconstruct_of(o->reconstruct),
@@ -14,10 +16,51 @@ md_status md_run_set_request(md_context *context, md_run_options *o) {
       .n_rhs = 1,
       .pads = true,
       .antiperiodic = strcmp(o->boundary, "antiperiodic") == 0};
-  if (!o->mixed || strcmp(o->precision, "double") == 0) return MD_OK;
+  if (!asked || strcmp(o->precision, "double") == 0) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "--inner needs --precision double, in which the residual is kept, got %s",
                  o->precision);
+}
+
+md_status md_inner_choose(md_context *context, const char *backend, const md_auto_inner *facts,
+                          md_backend_request *request, char reason[MD_INNER_REASON_BYTES]) {
+  static const md_precision candidates[] = {MD_HALF, MD_SINGLE};
+  md_auto_inner f = *facts;
+  const md_backend *found;
+  *reason = '\0';
+  if (md_action_get(request->action)->spins > 1 || !f.solver ||
+      (f.solver->takes & MD_TAKES_INNER) == 0) {
+    snprintf(reason, MD_INNER_REASON_BYTES,
+             "the rule is for staggered quarks by cg, block or auto");
+    return MD_OK;
+  }
+  MD_TRY(md_backend_find(context, backend, request, &found));
+  f.on_host = found->space == MD_HOST;
+  /* On a host half takes as long as single where right-hand sides share the links. */
+  for (int k = f.on_host && f.n_rhs > 1; k < 2; k++) {
+    md_backend_request narrow = *request;
+    double noise, most;
+    narrow.precision = candidates[k];
+    const char *name = md_precision_name(narrow.precision);
+    const bool fits = md_auto_inner_fits(&f, narrow.precision, &noise, &most);
+    const bool served = fits && md_backend_find(context, backend, &narrow, &found) == MD_OK;
+    md_append(reason, MD_INNER_REASON_BYTES, "%srounding in %s times kappa %.2g%s",
+              *reason ? "; " : "", name, noise, fits && !served ? " (not served)" : "");
+    if (!served && !fits) md_append(reason, MD_INNER_REASON_BYTES, " above %g", most);
+    if (!served) continue;
+    request->precision = narrow.precision;
+    return MD_OK;
+  }
+  return MD_OK;
+}
+
+md_status md_run_choose_inner(md_context *context, md_run_options *o, const md_auto_inner *facts,
+                              md_backend_request *request) {
+  if (strcmp(o->inner, "auto") != 0) return MD_OK;
+  MD_TRY(md_inner_choose(context, o->backend, facts, request, o->inner_reason));
+  o->mixed = request->precision != MD_DOUBLE;
+  o->inner = o->mixed ? md_precision_name(request->precision) : "none";
+  return MD_OK;
 }
 
 md_status md_run_check(md_context *context, const char *command, md_run_options *o) {
@@ -105,8 +148,8 @@ void md_run_say(const md_context *context, const md_run_options *o, const md_act
 
 md_status md_host_fields(md_context *context, const md_geometry *geometry,
                          const md_backend_request *request, md_field field[MD_PARITIES]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(request->action),
-                                request->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE,      MD_HOST, md_action_reals(request->action),
+                                request->n_rhs, true,    false};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
     status = md_field_create(context, geometry, &shape, p, &field[p]);
@@ -116,7 +159,9 @@ md_status md_host_fields(md_context *context, const md_geometry *geometry,
 md_status md_equation_create(md_context *context, const md_run_options *o,
                              const md_backend_request *request, const md_gauge *links,
                              md_equation *e) {
-  MD_TRY(md_solver_operators(context, links, o->backend, request, &o->halo, o->mixed, &e->dirac,
+  md_backend_request at_once = *request;
+  if (o->parts) md_solver_part_request(context, o->backend, links->geometry->local, &at_once);
+  MD_TRY(md_solver_operators(context, links, o->backend, &at_once, &o->halo, o->mixed, &e->dirac,
                              &e->exact, &e->inner));
   MD_TRY(md_host_fields(context, links->geometry, request, e->b));
   return md_host_fields(context, links->geometry, request, e->x);

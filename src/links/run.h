@@ -1,10 +1,12 @@
 #pragma once
 
 #include "base/progress.h"
-#include "dirac/solvers/solver.h"
+#include "dirac/solvers/auto.h"
 #include "links/action_links.h"
 
 /* What the commands that apply D to a lattice have in common. */
+
+enum { MD_INNER_REASON_BYTES = 160 };
 
 /* Their options. Rows for tables are in dirac/physics_options.h and base/options.h; a
  * command without one of them keeps the default. */
@@ -17,7 +19,9 @@ typedef struct md_run_options {
   /* Of the iterations, from the words above; `mixed`: it is the inner operator's, the outer one is
    * double. Set by the checks below. */
   md_backend_request request;
-  bool mixed;
+  bool mixed, parts; /* parts: right-hand sides may be solved in parts, see md_solve_cg */
+  char inner_reason[MD_INNER_REASON_BYTES]; /* of --inner auto, once it has become a precision or
+                                               none; else "" */
 } md_run_options;
 
 /* clang-format off */
@@ -35,6 +39,15 @@ md_status md_run_set_request(md_context *context, md_run_options *o);
 /* The same with action and twist, and MD_INPUT where neither a lattice nor files of links were
  * given or md_physics_check refuses. Local. */
 md_status md_run_check(md_context *context, const char *command, md_run_options *o);
+
+/* Sets precision and `reason` of a request in double, of a backend by name, as --inner auto would
+ * have it: half, single, or double where neither pays or is served. Collective. */
+md_status md_inner_choose(md_context *context, const char *backend, const md_auto_inner *facts,
+                          md_backend_request *request, char reason[MD_INNER_REASON_BYTES]);
+/* Puts what that chooses in the place of --inner auto, and has nothing to do without. Collective.
+ */
+md_status md_run_choose_inner(md_context *context, md_run_options *o, const md_auto_inner *facts,
+                              md_backend_request *request);
 
 /* md_action_links_load for these options. Collective. */
 md_status md_run_load(md_context *context, const md_run_options *o, md_space space, bool identify,

@@ -41,6 +41,14 @@ md_backend_request md_study_request(const md_study_options *o, int action) {
   return request;
 }
 
+md_backend_request md_study_batch(md_context *context, const md_study_options *o, int action,
+                                  const int *local) {
+  md_backend_request request = md_study_request(o, action);
+  if (!o->how.by || o->how.by->takes & MD_TAKES_PARTS)
+    md_solver_part_request(context, o->run.backend, local, &request);
+  return request;
+}
+
 md_status md_study_backend(md_context *context, const md_study_options *o, int action,
                            const md_backend **backend) {
   const md_backend_request request = md_study_request(o, action);
@@ -99,8 +107,8 @@ static md_status read_modes(md_context *context, const md_study *s, int lattice,
   md_modes_info info;
   MD_TRY(md_study_modes_name(context, s, lattice, action, name));
   MD_TRY(md_deflation_describe(context, name, &info));
-  const md_modes_label wanted =
-      md_deflation_label(&physics, &request, s->options.run.boundary, l->checksum);
+  const md_modes_label wanted = md_deflation_label(&physics, s->options.masses.value[0], &request,
+                                                   s->options.run.boundary, l->checksum);
   return md_modes_read(context, name, l->geometry, &wanted, &info, info.converged, space, modes);
 }
 

@@ -180,10 +180,11 @@ static void report_settings(const md_study_run *r, md_report *report) {
   md_solver_options_report(root, &o->how);
   if (o->deflate) cJSON_AddStringToObject(root, "deflate", o->deflate);
   md_report_add(root,
-                "backend=%s packing=%s packing_reason=%s precision=%s inner=%s rhs=%d vectors=%g "
-                "groups=%d output=%s",
+                "backend=%s packing=%s packing_reason=%s precision=%s inner=%s rhs=%d rhs_block=%d "
+                "vectors=%g groups=%d output=%s",
                 r->backend, r->packing, r->packing_reason, o->run.precision, o->run.inner,
-                md_study_width(o), (double)o->vectors, r->groups, o->output);
+                md_study_width(o), r->rhs_block, (double)o->vectors, r->groups, o->output);
+  if (o->run.inner_reason[0]) cJSON_AddStringToObject(root, "inner_reason", o->run.inner_reason);
 }
 
 /* What ended the run stands above a report that could not be written. */

@@ -106,6 +106,10 @@ static inline int md_study_case(const md_study *s, int action, int mass, int sou
  * that serves it. The last is collective. */
 md_physics_options md_study_physics(const md_study_options *options, int action);
 md_backend_request md_study_request(const md_study_options *options, int action);
+/* The same of a batch on ranks with these extents: fewer right-hand sides, where a backend takes
+ * these faster (md_solver_part_request). Collective. */
+md_backend_request md_study_batch(md_context *context, const md_study_options *options, int action,
+                                  const int *local);
 md_status md_study_backend(md_context *context, const md_study_options *options, int action,
                            const md_backend **backend);
 
@@ -146,7 +150,7 @@ typedef struct md_study_links {
   uint64_t key;          /* of the lattice's random numbers */
   const md_modes *modes; /* to deflate with, in the space of the backend; NULL: none */
 } md_study_links;
-/* Right-hand sides that are solved at once: as even parts of at most --rhs. */
+/* Right-hand sides of even parts of at most --rhs. */
 int md_study_width(const md_study_options *options);
 /* All masses and sources of one action into `record`; in a dry run (base/memory_need.h) one batch
  * of them, and no record. MD_UNREACHED where a solve does not converge, MD_ENVIRONMENT where a
@@ -165,6 +169,7 @@ typedef struct md_study_run {
   int number, groups;                             /* of this group */
   md_geometry plan;                               /* of its ranks, without tables */
   const char *backend, *packing, *packing_reason; /* of the last action */
+  int rhs_block;                                  /* likewise: right-hand sides of a batch */
   int waiting, begun; /* lattices that this run is to measure, and those that it has begun */
   int measured, skipped;
   bool unsaved;        /* the file lacks results, because it could not be written */

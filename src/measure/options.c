@@ -80,24 +80,20 @@ static md_status check_spins(md_context *context, md_study_options *o) {
   for (int i = 0; i < o->sources.count; i++) o->sources.source[i].spins = action->spins;
   if (action->spins == 1) return MD_OK;
   if (o->how.by == &md_solver_auto) o->how.by = &md_solver_cg;
-  if (o->deflate || !o->how.by || o->how.by == &md_solver_block ||
-      o->how.before != MD_PRECONDITION_NONE)
+  if (o->deflate || !o->how.by)
     return md_fail(context, MD_INPUT, "%s is for staggered actions, got --actions %s; leave it out",
-                   o->deflate                              ? "--deflate"
-                   : o->how.before != MD_PRECONDITION_NONE ? "--precondition"
-                   : o->how.by                             ? "--solver block"
-                                                           : "--solver multishift",
-                   action->name);
+                   o->deflate ? "--deflate" : "--solver multishift", action->name);
   return MD_OK;
 }
 
 static md_status check(md_context *context, md_study_options *o) {
-  const bool mixed = strcmp(o->run.inner, "none") != 0;
+  const bool chosen = strcmp(o->run.inner, "auto") == 0;
+  const bool mixed = !chosen && strcmp(o->run.inner, "none") != 0;
   MD_TRY(md_solver_options_read(context, &o->how, mixed, false, o->deflate));
   MD_TRY(check_spins(context, o));
   const bool multishift = !o->how.by;
   if (o->how.by == &md_solver_auto)
-    o->how.by = o->masses.count > 1 && !mixed && !o->deflate ? NULL : &md_solver_cg;
+    o->how.by = o->masses.count > 1 && !mixed && !chosen && !o->deflate ? NULL : &md_solver_cg;
   MD_TRY(check_actions(context, o));
   if (mixed && multishift)
     return md_fail(context, MD_INPUT, "--solver multishift goes without --inner");

@@ -11,6 +11,7 @@
 
 #include <errno.h>
 #include <glob.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -150,7 +151,7 @@ static md_status look_at_modes(md_context *context, const md_study *s, int latti
     md_modes_info info;
     MD_TRY(md_study_modes_name(context, s, lattice, a, name));
     MD_TRY(md_deflation_describe(context, name, &info));
-    const md_field_shape shape = {info.store, MD_HOST, MD_FERMION_REALS, 1, true};
+    const md_field_shape shape = {info.store, MD_HOST, MD_FERMION_REALS, 1, true, false};
     const int64_t needed = info.converged * md_field_bytes(plan, &shape);
     if (needed > *bytes) *bytes = needed;
   }
@@ -277,9 +278,11 @@ static md_status dry_run(md_context *context, void *user) {
   md_gauge field[MD_MOST_LINK_FIELDS] = {0};
   const md_study_links links = {.action = p->action, .field = field};
   const md_backend *backend;
-  md_backend_request request = md_study_request(&s->options, p->action);
   md_geometry *geometry = NULL;
   MD_TRY(md_geometry_create(context, &layout, &geometry));
+  md_backend_request request =
+      md_study_batch(p->run->group, &s->options, p->action, geometry->local);
+  p->run->rhs_block = request.n_rhs;
   md_status status = md_backend_choose(p->run->group, s->options.run.backend, geometry->local,
                                        &request, &backend, &p->run->packing_reason);
   p->run->packing = md_packing_name(request.packing);
@@ -291,10 +294,28 @@ static md_status dry_run(md_context *context, void *user) {
   return status;
 }
 
+/* --inner auto becomes a precision or none, one for all lattices: by the lightest mass. */
+static md_status choose_inner(md_study_run *r) {
+  const md_study *s = &r->study;
+  md_study_options *o = &r->study.options;
+  md_backend_request request = md_study_request(o, 0);
+  md_auto_inner facts = {.mass = o->masses.value[0],
+                         .tolerance = o->tolerance,
+                         .deflates = o->deflate != NULL,
+                         .solver = o->how.by,
+                         .n_rhs = request.n_rhs,
+                         .sites = 1.0};
+  for (int d = 0; d < MD_DIMS; d++) facts.sites *= s->dims[d];
+  for (int m = 1; m < o->masses.count; m++) facts.mass = fmin(facts.mass, o->masses.value[m]);
+  MD_TRY(md_run_choose_inner(r->group, &o->run, &facts, &request));
+  o->run.request.precision = request.precision;
+  return MD_OK;
+}
+
 /* The most that any action needs. */
 static md_status require_memory(md_study_run *r) {
   md_memory_need most = {0}, need;
-  md_status status = MD_OK;
+  md_status status = choose_inner(r);
   for (int a = 0; a < r->study.options.actions.count && status == MD_OK; a++) {
     planned p = {r, a};
     status = md_memory_foresee(r->group, dry_run, &p, &need);

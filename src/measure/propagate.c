@@ -21,12 +21,13 @@ static int count_vectors(const md_study_options *o) {
   return count;
 }
 
-static int count_batches(const md_study_options *o) {
-  return (count_vectors(o) + (int)o->rhs - 1) / (int)o->rhs;
+static int count_batches(int vectors, int width) {
+  return (vectors + width - 1) / width;
 }
 
 int md_study_width(const md_study_options *o) {
-  return (count_vectors(o) + count_batches(o) - 1) / count_batches(o);
+  const int vectors = count_vectors(o);
+  return count_batches(vectors, count_batches(vectors, (int)o->rhs));
 }
 
 /* What is kept of a right-hand side beside its correlators. */
@@ -60,7 +61,7 @@ typedef struct work {
 static void name_solve(work *w, int mass, double begin, double share) {
   const md_study *s = w->s;
   const md_study_options *o = &s->options;
-  const int batches = count_batches(o), batch = w->action * batches + w->first / w->width;
+  const int batches = w->vectors / w->width, batch = w->action * batches + w->first / w->width;
   const double unit = s->share / (o->actions.count * batches);
   w->context->progress.begin = s->begin + unit * (batch + begin);
   w->context->progress.share = unit * share;
@@ -218,17 +219,17 @@ static md_status solve_apart(work *w) {
     const double share = weight_of(o->masses.value[m]) / weights;
     name_solve(w, m, begin, share);
     begin += share;
-    md_solver_request request = {
-        .mass = o->masses.value[m],
-        .tolerance = o->tolerance,
-        .max_iterations = (int)o->max_iterations,
-        .observe = watch_cg,
-        .user = w,
-        .inner = o->run.mixed ? &e->inner : NULL,
-        .modes = w->modes,
-        .midpoint = w->midpoint->components ? w->midpoint : NULL,
-        /* of the mass before: x is read before it is assigned */
-        .guess = m > 0 && e->x->components == MD_FERMION_REALS ? &e->x[MD_EVEN] : NULL};
+    md_solver_request request = {.mass = o->masses.value[m],
+                                 .tolerance = o->tolerance,
+                                 .max_iterations = (int)o->max_iterations,
+                                 .observe = watch_cg,
+                                 .user = w,
+                                 .inner = o->run.mixed ? &e->inner : NULL,
+                                 .modes = w->modes,
+                                 .midpoint = w->midpoint->components ? w->midpoint : NULL,
+                                 /* of the mass before: x is read before it is assigned */
+                                 .guess =
+                                     m > 0 && !w->midpoint->components ? &e->x[MD_EVEN] : NULL};
     md_solver_options_apply(&o->how, &request);
     md_solver_result result;
     const md_memory_need mark = md_memory_mark(w->context);
@@ -276,10 +277,10 @@ static void family_destroy(family *f) {
 static md_status family_create(work *w, family *f) {
   const md_reals *masses = &w->s->options.masses;
   const md_field *host = &w->of.b[MD_EVEN];
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, host->n_rhs, true, false};
   f->lowest = masses->value[0];
   MD_TRY(md_full_create(w->context, md_equation_exact(&w->of), 1.0, &f->full));
-  MD_TRY(md_system_even_odd(w->context, &f->full, w->of.b, &f->system));
+  MD_TRY(md_system_even_odd(w->context, &f->full, false, w->of.b, &f->system));
   MD_TRY(md_field_create(w->context, host->geometry, &shape, MD_EVEN, &f->source));
   for (int m = 0; m < masses->count; m++) {
     f->lowest = fmin(f->lowest, masses->value[m]);
@@ -351,17 +352,17 @@ static md_status assemble(work *w, family *f, int m, double *residuals, double *
   md_system *s = &f->system;
   const double mass = w->s->options.masses.value[m];
   double scale[MD_MAX_RHS], minus[MD_MAX_RHS];
-  for (int r = 0; r < w->width; r++) {
+  for (int r = 0; r < MD_MAX_RHS; r++) {
     scale[r] = mass;
     minus[r] = -1.0;
   }
   md_full_set_mass(&f->full, mass);
-  MD_TRY(md_agree(context, md_field_convert(context, &s->x[MD_EVEN], &f->y[m])));
-  MD_TRY(md_agree(context, md_field_convert(context, &s->work[MD_EVEN], &f->z[m])));
+  MD_TRY(md_agree(context, md_field_widen(context, &s->x[MD_EVEN], &f->y[m])));
+  MD_TRY(md_agree(context, md_field_widen(context, &s->work[MD_EVEN], &f->z[m])));
   md_linear_axpby(minus, &s->work[MD_EVEN], scale, &s->x[MD_EVEN]);
   MD_TRY(s->kind->reconstruct(context, s));
   for (int k = 0; k < MD_PARITIES; k++)
-    MD_TRY(md_agree(context, md_field_convert(context, &w->of.x[k], &s->x[k])));
+    MD_TRY(md_agree(context, md_field_narrow(context, &w->of.x[k], &s->x[k])));
   MD_TRY(md_system_true_residuals(context, s, residuals));
   *worst = 0.0;
   for (int r = 0; r < w->width; r++) *worst = fmax(*worst, residuals[r]);
@@ -377,7 +378,7 @@ static md_status solve_families(work *w, family *f) {
   const double half = f->odd && f->even ? 0.5 : 1.0;
   name_solve(w, -1, 0.0, half);
   if (f->odd) {
-    MD_TRY(md_agree(context, md_field_convert(context, &f->source, &f->system.work[MD_EVEN])));
+    MD_TRY(md_agree(context, md_field_narrow(context, &f->source, &f->system.work[MD_EVEN])));
     MD_TRY(solve_family(w, f, f->z));
     name_solve(w, -1, half, 1.0 - half);
   }
@@ -420,14 +421,15 @@ static md_status solve_batches(work *w) {
 md_status md_study_propagate(md_context *context, const md_study *s, const md_study_links *links,
                              double *record) {
   const md_study_options *o = &s->options;
-  const md_backend_request request = md_study_request(o, links->action);
+  const md_geometry *geometry = links->field->geometry;
+  const md_backend_request request = md_study_batch(context, o, links->action, geometry->local);
   work w = {.context = context,
             .s = s,
             .action = links->action,
             .modes = links->modes,
             .progress = md_progress_start(context, "measure"),
             .width = request.n_rhs,
-            .vectors = count_batches(o) * request.n_rhs,
+            .vectors = count_batches(count_vectors(o), request.n_rhs) * request.n_rhs,
             .row = md_study_momenta(s) * s->dims[MD_T]};
   md_status status = md_agree(context, allocate(&w));
   if (status == MD_OK) status = describe_sources(&w, links->key);

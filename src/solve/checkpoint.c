@@ -142,7 +142,7 @@ static int list_fields(md_cg_state *s, md_named_field fields[FIELDS],
 
 static md_status create_like(md_context *context, const md_field *field, md_precision precision,
                              md_field *copy) {
-  const md_field_shape shape = {precision, MD_HOST, field->components, field->n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, field->components, field->n_rhs, true, false};
   return md_field_create(context, field->geometry, &shape, field->parity, copy);
 }
 

@@ -1,4 +1,5 @@
 /* The options of a solve. */
+#include "io/lattice_format.h"
 #include "io/vectors.h"
 #include "solve/solve.h"
 
@@ -44,7 +45,16 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "multishift solves on even sites: x+y+z+t of the point must be even, got '%s'",
                    o->source.text);
+  if (md_action_get(o->run.request.action)->walls)
+    return md_fail(context, MD_INPUT,
+                   "--solver multishift is not for --action %s, whose sources on even sites have "
+                   "all slices; a mass is no shift of S S^dag, solve mass by mass",
+                   o->run.physics.action);
   for (int k = 0; k < o->shifts.count; k++)
+    if (o->source.spins == 4 && o->shifts.value[k] < 0.0)
+      return md_fail(context, MD_INPUT, "--shifts of S S^dag must be 0 or more, got %g",
+                     o->shifts.value[k]);
+  for (int k = 0; k < o->shifts.count && o->source.spins == 1; k++)
     if (!(o->mass * o->mass + o->shifts.value[k] > 0.0))
       return md_fail(context, MD_INPUT,
                      "--shifts must be numbers with mass^2 + shift > 0, got %g for mass %g",
@@ -60,20 +70,18 @@ static md_status check_format(md_context *context, const md_solve_options *o) {
   return md_vectors_check(context, format, md_vectors_precision(format), (int)o->rhs, false);
 }
 
-/* What quarks with four spins go without so far, and what only they allow. */
+/* Formats of other codes have colour vectors. */
+static bool is_other_format(const md_solve_options *o) {
+  return o->output && strcmp(md_vectors_format_of(o->output, o->format)->name, "hdf5") != 0;
+}
+
+/* What quarks with four spins go without, and what only they allow. */
 static md_status check_spins(md_context *context, md_solve_options *o) {
   const struct {
     const char *name;
     bool given;
-  } without[] = {
-      {"solver multishift", o->shifts.count > 0 || strcmp(o->how.solver, "multishift") == 0},
-      {"solver block", strcmp(o->how.solver, "block") == 0},
-      {"precondition", strcmp(o->how.precondition, "none") != 0},
-      {"source file", o->source.word == MD_WORD_FILE},
-      {"deflate", o->deflate != NULL},
-      {"guess", o->guess != NULL},
-      {"output", o->output != NULL},
-      {"checkpoint", o->checkpoint != NULL}};
+  } without[] = {{"source file", o->source.word == MD_WORD_FILE},
+                 {"output in another format than hdf5", is_other_format(o)}};
   o->source.spins = md_action_get(o->run.request.action)->spins;
   MD_TRY(md_physics_check_mass(context, "mass", o->run.request.action, o->mass));
   if (o->source.spins == 1) return MD_OK;
@@ -82,6 +90,11 @@ static md_status check_spins(md_context *context, md_solve_options *o) {
       return md_fail(context, MD_INPUT,
                      "--%s is for staggered actions, got --action %s; leave it out",
                      without[i].name, o->run.physics.action);
+  if (o->guess && md_action_get(o->run.request.action)->walls)
+    return md_fail(context, MD_INPUT,
+                   "--guess is not for --action %s: solutions have the quark, of all slices; leave "
+                   "it out",
+                   o->run.physics.action);
   return MD_OK;
 }
 
@@ -111,6 +124,7 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
   o->run.request.n_rhs = count;
   MD_TRY(md_solver_options_read(context, &o->how, o->run.mixed, o->checkpoint, o->deflate));
   MD_TRY(check_shifts(context, o));
+  o->run.parts = o->how.by && o->how.by->takes & MD_TAKES_PARTS && !o->guess && !o->checkpoint;
   if (o->resume && !o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--resume needs --checkpoint FILE, the state that an earlier solve wrote "
@@ -136,7 +150,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                 .group = MD_GROUP_PHYSICS),
       MD_OPERATOR_OPTIONS(o->run, backends),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
-                "auto: cg or block; multishift: M^dag M + shifts [cg]",
+                "auto: cg or block; multishift: A + shifts [cg]",
                 .choices = &(MD_SOLVER_WORDS "|multishift")[1], .group = MD_GROUP_SOLVER),
       MD_PRECONDITION_OPTIONS(o->how),
       MD_OPTION(REALS, "shifts", &o->shifts, "A,B,...", "of --solver multishift"),
@@ -181,8 +195,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       md_solver_help(MD_SOURCE_DETAILS "Solvers:\n",
                      "Points and walls report the pion correlator, noise the chiral "
                      "condensate.\nMulti-shift solves on even sites, for the masses "
-                     "sqrt(mass^2 + shift); --output OUT.h5\nthen makes OUT-0.h5, "
-                     "OUT-1.h5, ... in the order of the shifts.",
+                     "sqrt(mass^2 + shift), or S S^dag + shift\nof wilson; --output OUT.h5 then "
+                     "makes OUT-0.h5, OUT-1.h5, ... in the order of the shifts.",
                      help),
       "minidirac solve inputs/beta6.0_8x8x8x8.h5 --mass 0.05 --inner single --json solve.json"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));

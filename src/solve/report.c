@@ -213,6 +213,8 @@ void md_solve_print_head(const md_context *context, const md_solve_run *run) {
     md_say(context, "kappa        %.15g\n", kappa_of(run));
   md_say(context, "source       %s, %d right-hand side%s%s\n", o->source.text, (int)o->rhs,
          md_plural(o->rhs), o->shifts.count > 0 ? ", even sites" : "");
+  if (o->run.inner_reason[0])
+    md_say(context, "inner        %s: %s\n", o->run.inner, o->run.inner_reason);
   if (o->guess) md_say(context, "guess        %s\n", o->guess);
 }
 
@@ -281,14 +283,18 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   md_report_add(report->root,
                 "mass=%g backend=%s transport=%s transport_reason=%s packing=%s packing_reason=%s "
                 "precision=%s "
-                "inner=%s reconstruct=%s solver=%s source=%s rhs=%d tolerance=%g halo_bytes=%g",
+                "inner=%s reconstruct=%s solver=%s source=%s rhs=%d rhs_block=%d tolerance=%g "
+                "halo_bytes=%g",
                 o->mass, d->backend->name, md_halo_transport(d->halo), md_halo_reason(d->halo),
                 md_packing_name(d->request.packing), d->packing_reason, o->run.precision,
                 o->run.inner, o->run.reconstruct, o->how.solver, o->source.text,
-                o->run.request.n_rhs, o->tolerance, (double)md_halo_bytes(d->halo));
+                o->run.request.n_rhs, md_solver_at_once(d, o->run.request.n_rhs), o->tolerance,
+                (double)md_halo_bytes(d->halo));
   if (o->run.request.action == MD_ACTION_WILSON)
     cJSON_AddNumberToObject(report->root, "kappa", kappa_of(run));
   md_solver_options_report(report->root, &o->how);
+  if (o->run.inner_reason[0])
+    cJSON_AddStringToObject(report->root, "inner_reason", o->run.inner_reason);
 }
 
 md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written) {

@@ -57,8 +57,13 @@ static md_status unreached(md_context *context, const md_solve_run *run,
                  ran_out ? "--max-iter or " : "", o->refine ? "" : ", or add --refine");
 }
 
+/* Shifts are those of S S^dag, which are no masses. */
+static bool has_spin(const md_solve_run *run) {
+  return run->options.source.spins == 4;
+}
+
 static double mass_of(const md_solve_run *run, double shift) {
-  return sqrt(run->options.mass * run->options.mass + shift);
+  return has_spin(run) ? run->options.mass : sqrt(run->options.mass * run->options.mass + shift);
 }
 
 const char *md_solve_shift_path(const char *output, int k, char path[MD_SOLVE_PATH_BYTES]) {
@@ -70,26 +75,27 @@ const char *md_solve_shift_path(const char *output, int k, char path[MD_SOLVE_PA
 }
 
 /* run->x = M^-1 b of the mass m = sqrt(mass^2 + shift) for b on even sites: m y on even sites and
- * -Doe y on odd ones, with y = (M^dag M + shift)^-1 b. */
+ * -Doe y on odd ones, with y = (M^dag M + shift)^-1 b. With spin y = (S S^dag + shift)^-1 b. */
 static md_status complete(md_context *context, md_solve_run *run, double shift, const md_field *y) {
+  if (has_spin(run)) return md_agree(context, md_field_convert(context, run->of.x, y));
   const double m = mass_of(run, shift);
   double scale[MD_MAX_RHS], zero[MD_MAX_RHS] = {0}, minus[MD_MAX_RHS];
   md_field even = {0}, odd = {0};
-  for (int r = 0; r < run->options.run.request.n_rhs; r++) {
+  for (int r = 0; r < MD_MAX_RHS; r++) {
     scale[r] = m;
     minus[r] = -1.0;
   }
   md_status status = md_dirac_field(context, md_equation_exact(&run->of), MD_EVEN, &even);
   if (status == MD_OK) status = md_dirac_field(context, md_equation_exact(&run->of), MD_ODD, &odd);
-  if (status == MD_OK) status = md_field_convert(context, &even, y);
+  if (status == MD_OK) status = md_field_widen(context, &even, y);
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_dirac_hop(context, md_equation_exact(&run->of), &odd, &even, NULL);
   if (status == MD_OK) {
     md_linear_axpby(minus, &odd, zero, &odd);
     md_linear_axpby(scale, &even, zero, &even);
-    status = md_field_convert(context, &run->of.x[MD_EVEN], &even);
-    if (status == MD_OK) status = md_field_convert(context, &run->of.x[MD_ODD], &odd);
+    status = md_field_narrow(context, &run->of.x[MD_EVEN], &even);
+    if (status == MD_OK) status = md_field_narrow(context, &run->of.x[MD_ODD], &odd);
   }
   md_field_destroy(&even);
   md_field_destroy(&odd);
@@ -98,7 +104,7 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
 
 /* Whether the solution says something of the source: it is that of its even sites. */
 static bool has_observables(const md_source *source) {
-  return md_source_is_even(source) || md_source_is_noise(source);
+  return source->spins == 1 && (md_source_is_even(source) || md_source_is_noise(source));
 }
 
 /* Solution, observables and file of every shift; their keys go to the rows of the report. A file
@@ -197,7 +203,9 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
 
 md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, o->run.request.n_rhs, true};
+  const md_field_shape shape = {
+      MD_DOUBLE, MD_HOST, md_action_reals(o->run.request.action), o->run.request.n_rhs,
+      true,      false};
   md_field x[MD_MAX_SHIFTS] = {0};
   md_multishift_result result = {0};
   md_status status = MD_OK;

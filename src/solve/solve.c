@@ -91,8 +91,8 @@ static md_status read_guess(md_context *context, md_solve_run *run) {
 static md_status read_modes(md_context *context, md_solve_run *run, md_space space) {
   const md_solve_options *o = &run->options;
   MD_TRY(md_deflation_describe(context, o->deflate, &run->modes_info));
-  const md_modes_label wanted =
-      md_deflation_label(&o->run.physics, &o->run.request, o->run.boundary, run->links.checksum);
+  const md_modes_label wanted = md_deflation_label(&o->run.physics, o->mass, &o->run.request,
+                                                   o->run.boundary, run->links.checksum);
   return md_modes_read(context, o->deflate, run->links.geometry, &wanted, &run->modes_info,
                        run->modes_info.converged, space, &run->modes);
 }
@@ -110,6 +110,13 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   MD_TRY(md_source_check(context, &o->source, geometry->global));
   if (o->guess) MD_TRY(read_guess(context, run));
   if (o->deflate) MD_TRY(read_modes(context, run, backend->space));
+  const md_auto_inner facts = {.mass = o->mass,
+                               .tolerance = o->tolerance,
+                               .deflates = o->deflate != NULL,
+                               .solver = o->how.by,
+                               .n_rhs = request->n_rhs,
+                               .sites = (double)geometry->volume};
+  MD_TRY(md_run_choose_inner(context, &o->run, &facts, &o->run.request));
   MD_TRY(md_equation_create(context, &o->run, request, run->links.field, &run->of));
   if (md_action_get(request->action)->walls)
     MD_TRY(md_host_fields(context, geometry, request, run->midpoint));

@@ -44,9 +44,9 @@ static void add_term(const double u[18], const double error[18], double gamma, d
 }
 
 /* The same of H in every spin and slice: (1 -+ gamma_mu) v adds to a spin another one times 1, -1,
- * i or -i. */
-static void add_spins(const double u[18], const double error[18], double gamma, int mu, int reals,
-                      const double *v, const double *v_error, double *sum) {
+ * i or -i, a sum that errs by `unit` of its terms, at most. */
+static void add_spins(const double u[18], const double error[18], double gamma, double unit, int mu,
+                      int reals, const double *v, const double *v_error, double *sum) {
   const int imaginary = mu == MD_X || mu == MD_Z;
   for (int at = 0; at < reals; at += 6) {
     const int spin = at / 6 % 4, other = mu == MD_X || mu == MD_Y ? 3 - spin : spin ^ 2;
@@ -55,6 +55,7 @@ static void add_spins(const double u[18], const double error[18], double gamma, 
     for (int c = 0; c < 6; c++) {
       size[c] = fabs(v[at + c]) + fabs(v[from + (c ^ imaginary)]);
       size_error[c] = v_error[at + c] + v_error[from + (c ^ imaginary)];
+      size_error[c] += unit * (size[c] + size_error[c]);
     }
     add_term(u, error, gamma, 1.0, size, size_error, sum + at);
   }
@@ -87,6 +88,9 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
   const double gamma = md_bound_gamma(request);
   const int n = in->components;
   const bool spins = md_action_get(links->action)->spins == 4;
+  /* Tensor Cores take the sum of two spins in the storage type, others in that of `gamma`. */
+  const double unit =
+      request->packing == MD_PACKING_NONE ? 0.0 : md_precision_roundoff(request->precision);
   for (int64_t i = 0; i < bound->sites; i++) {
     double sums[MD_VALIDATE_MOST_REALS];
     memset(sums, 0, (size_t)(n * in->n_rhs) * sizeof *sums);
@@ -98,7 +102,7 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
         md_field_get(in, from, r, v);
         md_field_get(in_error, from, r, e);
         if (spins)
-          add_spins(u, error, gamma, term % MD_DIMS, n, v, e, sums + n * r);
+          add_spins(u, error, gamma, unit, term % MD_DIMS, n, v, e, sums + n * r);
         else
           add_term(u, error, gamma, MD_HOP_FACTOR, v, e, sums + n * r);
       }

@@ -24,6 +24,7 @@ typedef struct trial {
   md_validate_run *run;
   md_dirac *dirac, *reference;
   md_errors errors[OPERATIONS];
+  md_halo *halo; /* of whole spinors, whose errors the projection does not take with their signs */
   md_field field[FIELD_SETS][MD_PARITIES];
 } trial;
 
@@ -35,6 +36,7 @@ static md_status create(trial *t) {
 }
 
 static void destroy(trial *t) {
+  md_halo_destroy(t->halo);
   for (int s = 0; s < FIELD_SETS; s++)
     for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&t->field[s][p]);
 }
@@ -129,8 +131,8 @@ static void set_field(const trial *t, int which, md_field in[MD_PARITIES]) {
 }
 
 static md_status fill_halo(trial *t, md_field *field) {
-  MD_TRY(md_halo_begin(t->reference->halo, field));
-  return md_halo_end(t->reference->halo, field);
+  MD_TRY(md_halo_begin(t->halo, field));
+  return md_halo_end(t->halo, field);
 }
 
 /* out, bound and got of one hop from parity 1-p to p; in_error as it stands. */
@@ -139,6 +141,7 @@ static md_status hop(trial *t, int p) {
   md_links links;
   MD_TRY(md_request_links(t->context, request, t->run->links.field, &links));
   MD_TRY(md_dirac_hop(t->context, t->reference, &t->field[OUT][p], &t->field[IN][1 - p], NULL));
+  MD_TRY(fill_halo(t, &t->field[IN][1 - p]));
   MD_TRY(fill_halo(t, &t->field[IN_ERROR][1 - p]));
   md_bound_hop(&links, request, &t->field[IN][1 - p], &t->field[IN_ERROR][1 - p],
                &t->field[BOUND][p]);
@@ -243,6 +246,8 @@ md_status md_validate_operator(md_context *context, md_validate_run *run, md_dir
                                md_dirac *reference) {
   trial t = {.context = context, .run = run, .dirac = dirac, .reference = reference};
   md_status status = md_agree(context, create(&t));
+  if (status == MD_OK)
+    status = md_halo_create(context, reference->geometry, &reference->shape, NULL, &t.halo);
   const bool tries = !md_counts(context);
   for (int k = 0; k < FIELDS && tries && status == MD_OK; k++) status = try_field(&t, k);
   for (int k = 0; k < (has_all(&t) ? OPERATIONS : MDAG_M) && tries && status == MD_OK; k++)

@@ -19,7 +19,7 @@ typedef struct point_problem {
 static md_status create(md_context *context, const md_geometry *g,
                         const md_backend_request *request, point_problem *p) {
   const int origin[MD_DIMS] = {0}, reals = md_action_reals(request->action);
-  md_field_shape shape = {MD_DOUBLE, MD_HOST, reals, request->n_rhs, true};
+  md_field_shape shape = {MD_DOUBLE, MD_HOST, reals, request->n_rhs, true, false};
   for (int k = 0; k < MD_PARITIES; k++) {
     MD_TRY(md_field_create(context, g, &shape, k, &p->b[k]));
     MD_TRY(md_field_create(context, g, &shape, k, &p->x[k]));

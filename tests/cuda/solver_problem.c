@@ -41,7 +41,7 @@ static double largest_ratio(md_context *context, const md_field a[2], const md_f
   for (int q = 0; q < MD_PARITIES; q++) {
     double d2[MD_MAX_RHS], s2[MD_MAX_RHS], minus[MD_MAX_RHS];
     md_field copy;
-    const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, a[q].n_rhs, true};
+    const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, a[q].n_rhs, true, false};
     MD_REQUIRE(context, md_field_create(context, a[q].geometry, &shape, q, &copy));
     MD_REQUIRE(context, md_field_convert(context, &copy, &a[q]));
     for (int r = 0; r < a[q].n_rhs; r++) minus[r] = -1.0;

@@ -15,7 +15,7 @@ typedef struct pair {
 } pair;
 
 static void make(md_context *context, const md_geometry *g, int n_rhs, uint64_t seed, pair *f) {
-  const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, n_rhs, true, false};
   md_test_random_field(context, g, MD_DOUBLE, n_rhs, MD_EVEN, seed, &f->host);
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
@@ -69,8 +69,8 @@ static void check_step(md_context *context, md_block *on_host, md_block *on_devi
 }
 
 static void check(md_context *context, const md_geometry *g, int n) {
-  const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, n, true};
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, n, true, false};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n, true, false};
   const double size = 12.0 * (double)g->volume;
   md_block *on_host, *on_device;
   pair x, y, z;
@@ -112,7 +112,7 @@ static void as_on_the_host(void **state) {
 /* A field of this precision on host and device, from the same numbers. */
 static void make_of(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                     uint64_t seed, pair *f) {
-  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n_rhs, true, false};
   md_test_random_field(context, g, precision, n_rhs, MD_EVEN, seed, &f->host);
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
@@ -186,8 +186,8 @@ static void check_add(md_context *context, const blocks *on, pair *z, const pair
 
 /* Updates of narrow fields, their sums, products of two, sums of several. */
 static void check_narrow(md_context *context, const md_geometry *g, int n, md_precision precision) {
-  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n, true};
-  const md_field_shape host = {precision, MD_HOST, MD_FERMION_REALS, n, true};
+  const md_field_shape shape = {precision, MD_DEVICE, MD_FERMION_REALS, n, true, false};
+  const md_field_shape host = {precision, MD_HOST, MD_FERMION_REALS, n, true, false};
   blocks on;
   pair x[3], y, z;
   make_of(context, g, precision, n, 1, &x[0]);

@@ -65,7 +65,7 @@ ncclResult_t __wrap_ncclCommInitRank(ncclComm_t *ranks, int count, ncclUniqueId 
 
 static md_status create(md_context *context, const md_geometry *g, const char *transport,
                         md_halo **halo) {
-  const md_field_shape shape = {MD_HALF, MD_DEVICE, 6, 1, true};
+  const md_field_shape shape = {MD_HALF, MD_DEVICE, 6, 1, true, false};
   const md_halo_request request = {.transport = transport};
   return md_halo_create(context, g, &shape, &request, halo);
 }

@@ -9,7 +9,7 @@ static int components = MD_FERMION_REALS; /* of the fields that the tests make n
 
 static void random_field(md_context *context, const md_geometry *g, md_precision precision,
                          int n_rhs, uint64_t seed, md_field *f) {
-  const md_field_shape shape = {precision, MD_HOST, components, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, components, n_rhs, true, false};
   md_test_random_shape(context, g, &shape, MD_EVEN, seed, f);
 }
 
@@ -19,7 +19,7 @@ typedef struct pair {
 
 static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                  uint64_t seed, pair *f) {
-  const md_field_shape shape = {precision, MD_DEVICE, components, n_rhs, true};
+  const md_field_shape shape = {precision, MD_DEVICE, components, n_rhs, true, false};
   random_field(context, g, precision, n_rhs, seed, &f->host);
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));

@@ -13,12 +13,12 @@ static int components = MD_FERMION_REALS; /* of the fields that the tests make n
 
 static void random_field(md_context *context, const md_geometry *g, md_precision precision,
                          int n_rhs, uint64_t seed, md_field *f) {
-  const md_field_shape shape = {precision, MD_HOST, components, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, components, n_rhs, true, false};
   md_test_random_shape(context, g, &shape, MD_EVEN, seed, f);
 }
 
 static void upload(md_context *context, const md_field *host, md_field *device) {
-  const md_field_shape shape = {host->precision, MD_DEVICE, components, host->n_rhs, true};
+  const md_field_shape shape = {host->precision, MD_DEVICE, components, host->n_rhs, true, false};
   MD_REQUIRE(context, md_field_create(context, host->geometry, &shape, MD_EVEN, device));
   MD_REQUIRE(context, md_field_convert(context, device, host));
 }

@@ -73,10 +73,11 @@ typedef struct saved {
 
 static void copy_of(md_context *context, md_field *to, const md_field *from) {
   if (!to->data)
-    MD_REQUIRE(context, md_field_create(context, from->geometry,
-                                        &(md_field_shape){from->precision, MD_DEVICE,
-                                                          from->components, from->n_rhs, true},
-                                        from->parity, to));
+    MD_REQUIRE(context,
+               md_field_create(context, from->geometry,
+                               &(md_field_shape){from->precision, MD_DEVICE, from->components,
+                                                 from->n_rhs, true, false},
+                               from->parity, to));
   md_linear_copy(to, from);
 }
 

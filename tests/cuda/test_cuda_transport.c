@@ -88,8 +88,8 @@ static md_status queue(md_context *context, void *user) {
 static void carries_the_halo(md_context *context, const md_geometry *g, const md_transport *t,
                              md_precision precision, int n_rhs, bool check, bool copied,
                              bool awaited) {
-  const md_field_shape host = {precision, MD_HOST, 6, n_rhs, true};
-  const md_field_shape device = {precision, MD_DEVICE, 6, n_rhs, true};
+  const md_field_shape host = {precision, MD_HOST, 6, n_rhs, true, false};
+  const md_field_shape device = {precision, MD_DEVICE, 6, n_rhs, true, false};
   const md_halo_request request = {
       .transport = t->name, .check = check, .copied_bytes = copied, .awaited = awaited};
   md_halo *over_mpi, *halo;
@@ -223,7 +223,7 @@ static void operators_agree_with_oracle(void **state) {
 /* The last rank leaves one exchange out. The others learn whom they waited for. */
 static void absence_is_named(void **state) {
   md_context *context = *state;
-  const md_field_shape shape = {MD_SINGLE, MD_DEVICE, 6, 1, true};
+  const md_field_shape shape = {MD_SINGLE, MD_DEVICE, 6, 1, true, false};
   const md_halo_request request = {.transport = "peer"};
   md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], false);
   md_halo *halo = NULL;
@@ -251,7 +251,7 @@ static void absence_is_named(void **state) {
 /* By copy engines, whose buffers the host chooses. */
 static void odd_recordings_are_refused(void **state) {
   md_context *context = *state;
-  const md_field_shape shape = {MD_SINGLE, MD_DEVICE, 6, 1, true};
+  const md_field_shape shape = {MD_SINGLE, MD_DEVICE, 6, 1, true, false};
   const md_halo_request request = {.transport = "peer", .copied_bytes = 1};
   md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], false);
   md_halo *halo = NULL;

@@ -3,6 +3,7 @@
 #include "base/tune.h"
 #include "dirac/backend.h"
 #include "gpu_tests.h"
+#include "lattice/fields/linear.h"
 
 #include <cjson/cJSON.h>
 #include <string.h>
@@ -20,7 +21,7 @@ static const setting settings[] = {
     {"tensor", MD_PACKING_STACKED, MD_BF16, 16},  {"tensor", MD_PACKING_STACKED, MD_DOUBLE, 16},
     {"tensor", MD_PACKING_STACKED, MD_DOUBLE, 8}, {"cuda", MD_PACKING_NONE, MD_DOUBLE, 1},
     {"cuda", MD_PACKING_NONE, MD_HALF, 1},        {"cuda", MD_PACKING_NONE, MD_SINGLE, 8}};
-enum { SETTINGS = sizeof settings / sizeof *settings, RESULTS = 3 };
+enum { SETTINGS = sizeof settings / sizeof *settings, RESULTS = 4 };
 
 /* A lattice through which `stacked` marches. */
 static md_geometry *make_problem(md_context *context, md_action action,
@@ -52,25 +53,32 @@ static md_field device_field(md_context *context, const md_dirac *dirac, int par
   return field;
 }
 
-/* Of the shape in use: D in, a x + b D in, and where the backend fuses it the step by that. */
-static void compute(md_context *context, md_dirac *dirac, const double *by,
+/* What a shape works with: in, x, what `out` holds, the field before, and out. */
+enum { IN, X, OLD, BEFORE, OUT, FIELDS };
+
+static void make_fields(md_context *context, const md_dirac *dirac, md_field f[FIELDS]) {
+  for (int k = 0; k < FIELDS; k++)
+    f[k] = device_field(context, dirac, k == IN ? MD_ODD : MD_EVEN, 5 + k);
+}
+
+/* Of the shape in use: D in, a x + b D in, and where the backend fuses it the step by that, in
+ * double and single also the one with the field before. */
+static void compute(md_context *context, md_dirac *dirac, const double *by, md_field f[FIELDS],
                     md_field results[RESULTS]) {
-  md_field in = device_field(context, dirac, MD_ODD, 5),
-           x = device_field(context, dirac, MD_EVEN, 6);
-  const md_hop_end end = {.x = &x, .a = 0.7, .b = -1.5};
-  const md_hop_step step = {.by = by};
+  md_field_shape host = dirac->shape;
+  host.space = MD_HOST;
+  const md_hop_end end = {.x = &f[X], .a = 0.7, .b = -1.5};
+  const bool wide = md_precision_bytes(dirac->request.precision) > 2;
+  const md_hop_step step[RESULTS] = {
+      [2] = {.by = by}, [3] = {.by = by, .before = wide ? &f[BEFORE] : NULL}};
   const bool fuses = md_dirac_fuses(dirac, dirac->request.precision);
   for (int k = 0; k < RESULTS; k++) {
-    md_field out = device_field(context, dirac, MD_EVEN, 7);
-    MD_REQUIRE(context, md_dirac_hop_step(context, dirac, &out, &in, k > 0 ? &end : NULL,
-                                          k == 2 && fuses ? &step : NULL));
-    md_test_random_field(context, dirac->geometry, dirac->request.precision, dirac->request.n_rhs,
-                         MD_EVEN, 8, &results[k]);
-    MD_REQUIRE(context, md_field_convert(context, &results[k], &out));
-    md_field_destroy(&out);
+    md_linear_copy(&f[OUT], &f[OLD]);
+    MD_REQUIRE(context, md_dirac_hop_step(context, dirac, &f[OUT], &f[IN], k > 0 ? &end : NULL,
+                                          k >= 2 && fuses ? &step[k] : NULL));
+    MD_REQUIRE(context, md_field_create(context, dirac->geometry, &host, MD_EVEN, &results[k]));
+    MD_REQUIRE(context, md_field_convert(context, &results[k], &f[OUT]));
   }
-  md_field_destroy(&in);
-  md_field_destroy(&x);
 }
 
 static void require_same_bits(const md_field *got, const md_field *want, const char *what) {
@@ -87,18 +95,20 @@ static void check_shapes(md_context *context, const setting *s, md_action action
                          const md_gauge *links) {
   md_dirac dirac = make_operator(context, s, action, links);
   const md_launch_shapes *shapes = dirac.backend->shapes;
-  md_field want[RESULTS], got[RESULTS];
-  double steps[MD_MAX_RHS];
+  md_field f[FIELDS], want[RESULTS], got[RESULTS];
+  double steps[3 * MD_MAX_RHS];
   void *by;
-  for (int r = 0; r < MD_MAX_RHS; r++) steps[r] = 0.5 + 0.125 * r;
+  for (int r = 0; r < 3 * MD_MAX_RHS; r++)
+    steps[r] = 0.5 + 0.125 * (r % 7) - 0.3 * (r / MD_MAX_RHS);
   MD_REQUIRE(context, md_device_allocate(context, sizeof steps, "steps", &by));
   MD_REQUIRE(context, md_device_upload(context, by, steps, sizeof steps));
-  compute(context, &dirac, by, want);
+  make_fields(context, &dirac, f);
+  compute(context, &dirac, by, f, want);
   for (int shape = 1; shape < shapes->count(dirac.state); shape++) {
     char name[MD_TUNE_NAME_BYTES], what[200];
     shapes->name(dirac.state, shape, name);
     shapes->take(dirac.state, shape);
-    compute(context, &dirac, by, got);
+    compute(context, &dirac, by, f, got);
     for (int k = 0; k < RESULTS; k++) {
       snprintf(what, sizeof what, "%s %s %s %d rhs, %s, result %d", s->backend,
                md_action_name(action), md_precision_name(s->precision), s->n_rhs, name, k);
@@ -107,6 +117,7 @@ static void check_shapes(md_context *context, const setting *s, md_action action
     }
   }
   for (int k = 0; k < RESULTS; k++) md_field_destroy(&want[k]);
+  for (int k = 0; k < FIELDS; k++) md_field_destroy(&f[k]);
   md_device_free(by);
   md_dirac_destroy(&dirac);
 }

@@ -114,7 +114,7 @@ void case_field(md_context *context, const md_dirac *dirac, const md_field *from
 }
 
 void host_copy(md_context *context, const md_field *from, md_field *copy) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, from->components, from->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, from->components, from->n_rhs, true, false};
   MD_REQUIRE(context, md_field_create(context, from->geometry, &shape, from->parity, copy));
   MD_REQUIRE(context, md_field_convert(context, copy, from));
 }

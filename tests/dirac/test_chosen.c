@@ -22,7 +22,7 @@ typedef struct problem {
 } problem;
 
 static void make(md_context *context, problem *p) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, ASKED, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, ASKED, true, false};
   p->g = md_test_geometry(context, extents[0], extents[1], extents[2], extents[3], false);
   md_test_random_gauge(context, p->g, 31, &p->gauge);
   for (int k = 0; k < 2; k++) {
@@ -122,10 +122,76 @@ static void columns_of_shifted_solves(void **state) {
   drop(&p);
 }
 
-/* The packing and the right-hand sides that a request comes to; NULL: nothing serves it. */
-static const char *chosen(md_context *context, const char *name, md_backend_request *request,
-                          const char **backend_name, const char **reason) {
+/* By operators of fewer right-hand sides, on the GPU where there is one: in two parts, of 3 and 2.
+ */
+static void right_hand_sides_in_parts(void **state) {
+  md_context *context = *state;
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK;
+  problem p;
+  make(context, &p);
+  for (const md_solver *const *solver = md_solvers(); *solver; solver++) {
+    md_solver_result result[2];
+    const md_solver_request request = {
+        .mass = 0.3, .tolerance = 1e-12, .max_iterations = 2000, .solver = *solver};
+    const bool serves = (*solver)->takes & MD_TAKES_PARTS;
+    for (int parts = 0; parts < 2; parts++) {
+      md_dirac dirac;
+      const md_backend_request of = {
+          .precision = MD_DOUBLE, .n_rhs = parts ? ASKED - 1 : ASKED, .antiperiodic = true};
+      MD_REQUIRE(context,
+                 md_dirac_create(context, &p.gauge, device ? "cuda" : "cpu_simd", &of, &dirac));
+      if (parts) assert_int_equal(md_solver_at_once(&dirac, ASKED), 3);
+      const md_status status = md_solve_cg(context, &dirac, &dirac, &request, parts ? p.again : p.x,
+                                           p.b, &result[parts]);
+      assert_int_equal(status, parts && !serves ? MD_INPUT : MD_OK);
+      md_dirac_destroy(&dirac);
+    }
+    if (serves) {
+      assert_true(result[0].converged && result[1].converged);
+      assert_int_equal(result[1].n_rhs, ASKED);
+      assert_true(abs(result[0].iterations - result[1].iterations) <= 1);
+      for (int r = 0; r < ASKED; r++) {
+        assert_true(result[1].residuals[r] > 0.0 && result[1].residuals[r] <= 1e-12);
+        assert_true(abs(result[0].rhs_iterations[r] - result[1].rhs_iterations[r]) <= 1);
+      }
+      /* The largest of all right-hand sides from beginning to end. */
+      for (int i = 0; i < result[0].iterations && i < result[1].iterations; i++)
+        if (!(fabs(result[1].history[i] / result[0].history[i] - 1.0) <= 1e-3))
+          fail_msg("%s: %g and %g after %d", (*solver)->name, result[1].history[i],
+                   result[0].history[i], i);
+      for (int k = 0; k < 2; k++) {
+        const double off = distance(context, &p, k);
+        if (!(off <= 1e-10)) fail_msg("%s: solutions differ by %g", (*solver)->name, off);
+      }
+    }
+    for (int parts = 0; parts < 2; parts++) md_solver_result_free(&result[parts]);
+  }
+  drop(&p);
+}
+
+/* Requests that are open are lowered to what `stacked` takes, on a GPU; no others. */
+static void parts_follow_their_rule(void **state) {
+  md_context *context = *state;
   static const int local[4] = {16, 16, 16, 16};
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK;
+  const int asked[] = {1, 16, 17, 24, 32, 48, 128}, want[] = {1, 16, 9, 12, 16, 16, 16};
+  for (int i = 0; i < 14; i++)
+    for (int open = 0; open < 2; open++) {
+      const int n = asked[i / 2], full = i % 2 == 0 || want[i / 2] == 16;
+      md_backend_request r = {.precision = i % 2 ? MD_DOUBLE : MD_HALF,
+                              .packing = open ? MD_PACKING_AUTO : MD_PACKING_NONE,
+                              .n_rhs = n,
+                              .pads = true,
+                              .antiperiodic = true};
+      md_solver_part_request(context, "auto", local, &r);
+      assert_int_equal(r.n_rhs, device && open && full ? want[i / 2] : n);
+    }
+}
+
+/* The packing and the right-hand sides that a request comes to; NULL: nothing serves it. */
+static const char *chosen_on(md_context *context, const int *local, const char *name,
+                             md_backend_request *request, const char **backend_name,
+                             const char **reason) {
   const md_backend *backend = NULL;
   request->packing = request->packing == MD_PACKING_NONE ? MD_PACKING_AUTO : request->packing;
   request->pads = true;
@@ -133,6 +199,29 @@ static const char *chosen(md_context *context, const char *name, md_backend_requ
   *backend_name = backend->name;
   assert_non_null(*reason);
   return md_packing_name(request->packing);
+}
+
+static const char *chosen(md_context *context, const char *name, md_backend_request *request,
+                          const char **backend_name, const char **reason) {
+  return chosen_on(context, (int[]){16, 16, 16, 16}, name, request, backend_name, reason);
+}
+
+/* Tiles that are half full, where the two link fields stay in the cache. */
+static void half_full_tiles_in_cache(void **state) {
+  md_context *context = *state;
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK;
+  const char *name, *reason;
+  for (int extent = 16; extent <= 32; extent *= 2)
+    for (int n = 3; n <= 4; n++) {
+      const int local[4] = {extent, extent, extent, extent};
+      const double bytes = 2 * 8 * 18 * 2.0 * pow(extent, 4);
+      const bool fits = device && n == 4 && bytes <= (double)context->gpu.l2_bytes;
+      md_backend_request r = {.precision = MD_HALF, .action = MD_ACTION_HISQ, .n_rhs = n};
+      const char *packing = chosen_on(context, local, "auto", &r, &name, &reason);
+      assert_string_equal(packing, fits ? "stacked" : "none");
+      assert_int_equal(r.n_rhs, fits ? 8 : n);
+      if (fits) assert_non_null(strstr(reason, "cache"));
+    }
 }
 
 static void packing_follows_its_rule(void **state) {
@@ -170,6 +259,9 @@ static void packing_follows_its_rule(void **state) {
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(columns_beyond_the_right_hand_sides),
     cmocka_unit_test(columns_of_shifted_solves),
+    cmocka_unit_test(right_hand_sides_in_parts),
+    cmocka_unit_test(parts_follow_their_rule),
+    cmocka_unit_test(half_full_tiles_in_cache),
     cmocka_unit_test(packing_follows_its_rule),
 };
 MD_RUN_TESTS(tests)

@@ -109,7 +109,7 @@ static void set_point(md_field *f, const int x[MD_DIMS]) {
 static void spectrum_of(md_context *context, const backend_case *c, md_dirac *dirac, int parity,
                         double *values) {
   static matrix a;
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true, false};
   md_field point, v, dv, ddv;
   MD_REQUIRE(context, md_field_create(context, dirac->geometry, &host, parity, &point));
   MD_REQUIRE(context, md_dirac_field(context, dirac, 1 - parity, &dv));

@@ -53,7 +53,7 @@ static double eigenvalue_of(const backend_case *c, const int n[4]) {
 static void check_momentum(md_context *context, const backend_case *c, md_dirac *dirac,
                            const int n[4], int parity) {
   md_field wave, v, dv, ddv, got;
-  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true};
+  const md_field_shape host = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, c->request.n_rhs, true, false};
   const double eigenvalue = eigenvalue_of(c, n);
   char name[128];
   MD_REQUIRE(context, md_field_create(context, dirac->geometry, &host, parity, &wave));

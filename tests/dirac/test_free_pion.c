@@ -80,7 +80,7 @@ static void pion_with_momentum(void **state) {
   static const int origin[3][MD_DIMS] = {{5, 1, 2, 6}, {5, 1, 2, 6}, {5, 1, 2, 6}};
   const md_backend_request how = {.precision = MD_DOUBLE, .n_rhs = 3, .antiperiodic = true};
   const md_solver_request request = {.mass = mass, .tolerance = 1e-13, .max_iterations = 1000};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true, false};
   md_geometry *g = md_test_geometry(context, LX, LY, LZ, T, false);
   md_gauge gauge;
   md_dirac dirac;

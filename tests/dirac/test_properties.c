@@ -94,7 +94,7 @@ static void transform_links(md_context *context, int hop, const md_field transfo
 /* Random g(x) in SU(3): what md_gauge_transform makes of unit links. */
 static void random_transform(md_context *context, const md_geometry *g,
                              md_field transform[MD_PARITIES]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false, false};
   md_gauge unit;
   md_halo *halo;
   MD_REQUIRE(context, md_gauge_create(context, g, &unit));

@@ -17,10 +17,12 @@ typedef struct promise {
 static const char tile_packings[] = "single diagonal block8 stacked";
 static const promise promises[] = {
     {"cpu_ref", "double", "18", "none", false, "double"},
-    {"cpu_simd", "double single half bf16 fixed", "18 12", "none", false, "double single"},
-    {"cuda", "double single half bf16 fixed", "18 12 8 13 9", "none", false, ""},
-    {"tensor", "double half bf16", "18", tile_packings, true, ""},
-    {"tensor_emu", "double half bf16", "18", tile_packings, true, ""}};
+    {"cpu_simd", "double single half bf16 fixed", "18 12", "none", false,
+     "double single half bf16 fixed"},
+    {"cuda", "double single half bf16 fixed", "18 12 8 13 9", "none", false,
+     "double single half bf16"},
+    {"tensor", "double half bf16", "18", tile_packings, true, "double half bf16"},
+    {"tensor_emu", "double half bf16", "18", tile_packings, true, "double half bf16"}};
 enum { BACKENDS = sizeof promises / sizeof *promises };
 
 /* Every backend serves every staggered action, whose links these are. */
@@ -42,10 +44,12 @@ static bool has(const char *words, const char *word) {
   return false;
 }
 
-/* Right-hand sides are rows of a tile when stacked; the others multiply one vector in half. */
+/* Right-hand sides are rows of a tile when stacked, with the spins and slices of quarks that have
+ * them; the others multiply one vector in half. */
 static bool serves_tiles(const md_backend_request *r) {
-  if (r->packing == MD_PACKING_STACKED) return r->n_rhs >= 2;
-  return r->precision == MD_HALF && r->n_rhs == 1;
+  const bool spins = actions[r->action].spins;
+  if (r->packing == MD_PACKING_STACKED) return r->n_rhs >= 2 || spins;
+  return r->precision == MD_HALF && r->n_rhs == 1 && !spins;
 }
 
 static bool is_promised(const promise *p, const md_backend_request *r) {

@@ -45,7 +45,8 @@ static double tolerance(const variant *v) {
 }
 
 static void fill_halo(md_context *context, md_field *field) {
-  const md_field_shape shape = {field->precision, MD_HOST, MD_FERMION_REALS, field->n_rhs, true};
+  const md_field_shape shape = {field->precision, MD_HOST, MD_FERMION_REALS,
+                                field->n_rhs,     true,    false};
   md_halo *halo;
   MD_REQUIRE(context, md_halo_create(context, field->geometry, &shape, NULL, &halo));
   MD_REQUIRE(context, md_halo_begin(halo, field));
@@ -55,7 +56,7 @@ static void fill_halo(md_context *context, md_field *field) {
 
 static void make_field(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                        int parity, md_field *field) {
-  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, MD_FERMION_REALS, n_rhs, true, false};
   MD_REQUIRE(context, md_field_create(context, g, &shape, parity, field));
 }
 

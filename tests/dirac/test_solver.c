@@ -20,7 +20,7 @@ typedef struct problem {
 } problem;
 
 static void make(md_context *context, const int n[4], int n_rhs, problem *p) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, n_rhs, true, false};
   p->g = md_test_geometry(context, n[0], n[1], n[2], n[3], false);
   md_test_random_gauge(context, p->g, 29, &p->gauge);
   for (int k = 0; k < 2; k++) {

@@ -18,17 +18,17 @@ static double expected(const md_eigen_filter *f, double value) {
   return chebyshev(f->degree, (value - centre) / half) / chebyshev(f->degree, -centre / half);
 }
 
-static void check(md_context *context, md_dirac *dirac, md_eigen_result *modes,
+static void check(md_context *context, md_operator *a, md_eigen_result *modes,
                   const md_eigen_filter *filter) {
   md_eigen_scratch scratch;
   md_field out;
   double norm2, largest = 0.0;
-  MD_REQUIRE(context, md_eigen_scratch_create(context, dirac, &scratch));
-  MD_REQUIRE(context, md_dirac_field(context, dirac, MD_EVEN, &out));
+  MD_REQUIRE(context, md_eigen_scratch_create(context, a, &scratch));
+  MD_REQUIRE(context, md_operator_field(context, a, &out));
   for (int i = 0; i < modes->modes; i++) {
     const double minus = -expected(filter, modes->values[i]);
     MD_REQUIRE(context,
-               md_eigen_filter_apply(context, dirac, filter, &scratch, &out, &modes->vectors[i]));
+               md_eigen_filter_apply(context, a, filter, &scratch, &out, &modes->vectors[i]));
     md_linear_axpy(&minus, &modes->vectors[i], &out);
     MD_REQUIRE(context, md_linear_norm2(context, &out, NULL, &norm2));
     largest = fmax(largest, sqrt(norm2));
@@ -45,6 +45,7 @@ static void test_filter(void **state) {
   md_geometry *g = md_test_geometry(context, 2, 2, 2, 4, false);
   md_gauge gauge;
   md_dirac dirac;
+  md_operator a;
   md_eigen_result modes;
   md_test_random_gauge(context, g, 3, &gauge);
   MD_REQUIRE(context, md_dirac_create(context, &gauge, "cpu_ref", &request, &dirac));
@@ -52,7 +53,9 @@ static void test_filter(void **state) {
   assert_true(modes.converged);
   const md_eigen_filter filters[] = {
       {1, 0.0, 16.0}, {2, 1.0, 16.0}, {7, 2.0, 16.0}, {30, 0.5, 16.0}};
-  for (int f = 0; f < 4; f++) check(context, &dirac, &modes, &filters[f]);
+  MD_REQUIRE(context, md_normal_create(context, &dirac, 0.0, &a));
+  for (int f = 0; f < 4; f++) check(context, &a, &modes, &filters[f]);
+  md_operator_destroy(&a);
   const md_eigen_filter chosen = md_eigen_filter_for(0.16, 16.0);
   assert_int_equal(chosen.degree, 20);
   assert_int_equal(md_eigen_filter_for(5.0, 16.0).degree, 1);

@@ -27,8 +27,8 @@ static const md_modes_label belongs_to = {"0123456789abcdef", "naive", "antiperi
 
 md_status fuzz_kinds_prepare(md_context *context) {
   const md_layout_request request = {.global = {2, 2, 2, 4}};
-  const md_field_shape many = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, RHS, true};
-  const md_field_shape one = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape many = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, RHS, true, false};
+  const md_field_shape one = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
   md_field odd = {.n_rhs = 1};
   double norm2, none = 0.0;
   MD_TRY(md_geometry_create(context, &request, &made.geometry));

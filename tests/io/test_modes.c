@@ -16,7 +16,7 @@ enum { X = 4, Y = 4, Z = 2, T = 8, MODES = 3 };
 static const md_modes_label label = {"0123456789abcdef", "naive", "antiperiodic"};
 
 static void make(md_context *context, const md_geometry *g, md_modes *modes) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
   MD_REQUIRE(context, md_modes_create(context, g, &shape, MODES, modes));
   for (int i = 0; i < MODES; i++) {
     double norm2, none = 0.0;

@@ -90,7 +90,7 @@ static void round_trips(void **state) {
 /* Unit vectors on even sites. */
 static void make_modes(md_context *context, const md_geometry *geometry, int count,
                        md_modes *modes) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
   double norm2, none = 0.0;
   MD_REQUIRE(context, md_modes_create(context, geometry, &shape, count, modes));
   for (int i = 0; i < count; i++) {

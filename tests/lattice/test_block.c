@@ -143,7 +143,7 @@ static void does_not_depend_on_the_cut(void **state) {
   md_context *const contexts[] = {&alone, context};
   double grams[2][2][REALS];
   for (int i = 0; i < 2; i++) {
-    const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true};
+    const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true, false};
     md_geometry *g = md_test_geometry(contexts[i], 8, 4, 4, 8, false);
     md_block *block;
     md_field f;
@@ -166,7 +166,7 @@ static void does_not_depend_on_the_cut(void **state) {
 static void check_products(const md_context *given, int components) {
   enum { N = 5 };
   md_context alone = {.ranks = 1, .threads = given->threads};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components, N, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components, N, true, false};
   md_geometry *g = md_test_geometry(&alone, 8, 4, 4, 4, false);
   double gram[2 * N * N];
   double complex want[N * N] = {0};
@@ -202,7 +202,7 @@ static int components_of_narrow;
 
 static void narrow_copy(const md_geometry *g, md_precision precision, const md_field *of,
                         md_field *f) {
-  const md_field_shape shape = {precision, MD_HOST, of->components, of->n_rhs, true};
+  const md_field_shape shape = {precision, MD_HOST, of->components, of->n_rhs, true, false};
   MD_REQUIRE(context_of_narrow, md_field_create(context_of_narrow, g, &shape, MD_EVEN, f));
   MD_REQUIRE(context_of_narrow, md_field_convert(context_of_narrow, f, of));
 }
@@ -212,7 +212,7 @@ static void narrow_copy(const md_geometry *g, md_precision precision, const md_f
 static void check_narrow(const md_geometry *g, md_precision inner, bool y_is_wide) {
   enum { N = 5, REALS = 2 * N * N };
   md_context *context = context_of_narrow;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components_of_narrow, N, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, components_of_narrow, N, true, false};
   md_field wide[3], rounded[3], f[3];
   double matrix[3][REALS], want[REALS], got[REALS];
   md_block *block;

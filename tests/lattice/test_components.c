@@ -15,9 +15,11 @@ static void each(md_context *context, bool halo,
                  void (*run)(md_context *, const md_geometry *, const md_field_shape *)) {
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, halo);
   for (int k = 0; k < 27; k++) {
-    const md_field_shape shape = {precisions[k / 9], MD_HOST, components[k / 3 % 3], rhs[k % 3],
-                                  true};
+    md_field_shape shape = {precisions[k / 9], MD_HOST, components[k / 3 % 3],
+                            rhs[k % 3],        true,    false};
     run(context, g, &shape);
+    shape.together = true;
+    if (shape.n_rhs == 1) run(context, g, &shape);
   }
   md_geometry_destroy(g);
 }
@@ -36,6 +38,36 @@ static void fill(const md_geometry *g, int parity, md_field *f) {
       for (int c = 0; c < f->components; c++) in[r * f->components + c] = value(g, at, c, r);
     md_field_set(f, i, in);
   }
+}
+
+/* From planes to one plane and back nothing is lost, and numbers lie where field.h says. */
+static void check_layouts(md_context *context, const md_geometry *g, const md_field_shape *shape) {
+  md_field planes, together, back;
+  md_field_shape other = *shape;
+  if (shape->together || shape->n_rhs > 1) return;
+  other.together = true;
+  MD_REQUIRE(context, md_field_create(context, g, shape, MD_EVEN, &planes));
+  MD_REQUIRE(context, md_field_create(context, g, &other, MD_EVEN, &together));
+  MD_REQUIRE(context, md_field_create(context, g, shape, MD_EVEN, &back));
+  fill(g, MD_EVEN, &planes);
+  MD_REQUIRE(context, md_field_convert(context, &together, &planes));
+  MD_REQUIRE(context, md_field_convert(context, &back, &together));
+  assert_int_equal(md_field_planes(&together), 1);
+  assert_int_equal(md_field_at(&together, 5, 3, 0), 5 * shape->components + 3);
+  for (int64_t i = 0; i < g->sites; i++) {
+    double a[MD_MAX_COMPONENTS], b[MD_MAX_COMPONENTS], c[MD_MAX_COMPONENTS];
+    md_field_get(&planes, i, 0, a);
+    md_field_get(&together, i, 0, b);
+    md_field_get(&back, i, 0, c);
+    for (int k = 0; k < shape->components; k++) assert_true(a[k] == b[k] && a[k] == c[k]);
+  }
+  md_field_destroy(&planes);
+  md_field_destroy(&together);
+  md_field_destroy(&back);
+}
+
+static void layouts(void **state) {
+  each(*state, false, check_layouts);
 }
 
 /* Every neighbour, in the halo or not, has the numbers of its site. */
@@ -140,8 +172,8 @@ static void columns_and_panels(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
   for (int k = 0; k < 3; k++) {
-    const md_field_shape one = {MD_DOUBLE, MD_HOST, components[k], 1, true};
-    const md_field_shape many = {MD_DOUBLE, MD_HOST, components[k], COUNT, true};
+    const md_field_shape one = {MD_DOUBLE, MD_HOST, components[k], 1, true, false};
+    const md_field_shape many = {MD_DOUBLE, MD_HOST, components[k], COUNT, true, false};
     md_field x[COUNT], back[COUNT], block;
     double none = 0.0, norm2, dots[2 * COUNT * COUNT], wanted[2], c[2 * COUNT * COUNT] = {0};
     MD_REQUIRE(context, md_field_create(context, g, &many, MD_EVEN, &block));
@@ -184,14 +216,14 @@ static void odd_numbers_are_refused(void **state) {
   const int wrong[] = {0, 7, MD_MAX_COMPONENTS + 2};
   context->quiet = true;
   for (int k = 0; k < 3; k++) {
-    const md_field_shape shape = {MD_DOUBLE, MD_HOST, wrong[k], 1, true};
+    const md_field_shape shape = {MD_DOUBLE, MD_HOST, wrong[k], 1, true, false};
     md_field f;
     assert_int_equal(md_field_create(context, g, &shape, MD_EVEN, &f), MD_INPUT);
   }
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(halos), cmocka_unit_test(cg),
-                                    cmocka_unit_test(columns_and_panels),
+static struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(halos),
+                                    cmocka_unit_test(cg), cmocka_unit_test(columns_and_panels),
                                     cmocka_unit_test(odd_numbers_are_refused)};
 MD_RUN_TESTS(tests)

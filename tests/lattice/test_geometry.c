@@ -69,9 +69,9 @@ static void run(md_context *context, const int dims[4], bool self_halo, md_field
 
 static void neighbours_are_where_coordinates_say(void **state) {
   md_context *context = *state;
-  const md_field_shape shapes[] = {{MD_DOUBLE, MD_HOST, 6, 1, true},
-                                   {MD_SINGLE, MD_HOST, 6, 1, true},
-                                   {MD_DOUBLE, MD_HOST, 6, 3, true}};
+  const md_field_shape shapes[] = {{MD_DOUBLE, MD_HOST, 6, 1, true, false},
+                                   {MD_SINGLE, MD_HOST, 6, 1, true, false},
+                                   {MD_DOUBLE, MD_HOST, 6, 3, true, false}};
   for (size_t l = 0; l < sizeof lattices / sizeof *lattices; l++) {
     const int *n = lattices[l];
     if (!md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
@@ -84,7 +84,7 @@ static void neighbours_are_where_coordinates_say(void **state) {
  * three passes over a whole rank, or comes back to this one. */
 static void three_site_hops_cross_ranks(void **state) {
   md_context *context = *state;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, 6, 1, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, 6, 1, true, false};
   for (int d = 0; d < MD_DIMS; d++)
     for (int extent = 2; extent <= 4; extent += 2) {
       int dims[MD_DIMS] = {4, 4, 4, 4}, grid[MD_DIMS] = {1, 1, 1, 1};
@@ -111,7 +111,7 @@ static void wrong_depths_are_refused(void **state) {
 static void scales_travel(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 4, 4, 4, 8, true);
-  const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true};
+  const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true, false};
   md_halo *halo = NULL;
   md_field f;
   MD_REQUIRE(context, md_halo_create(context, g, &shape, NULL, &halo));

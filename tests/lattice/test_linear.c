@@ -31,7 +31,7 @@ static void make(md_context *context, setting s, fixture *f) {
   f->g = md_test_geometry(context, 12, 4, 8, 4, false);
   md_field *fields[] = {&f->x, &f->y, &f->z}, *copies[] = {&f->old_x, &f->old_y, &f->old_z};
   const int components = s.components ? s.components : MD_FERMION_REALS;
-  const md_field_shape shape = {s.precision, MD_HOST, components, s.n_rhs, true};
+  const md_field_shape shape = {s.precision, MD_HOST, components, s.n_rhs, true, false};
   for (int i = 0; i < 3; i++) {
     md_test_random_shape(context, f->g, &shape, MD_ODD, 11 + (uint64_t)i, fields[i]);
     MD_REQUIRE(context, md_field_create(context, f->g, &shape, MD_ODD, copies[i]));

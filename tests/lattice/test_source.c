@@ -10,7 +10,7 @@ enum { N_RHS = 3, REALS = MD_FERMION_REALS * N_RHS };
 static const int dims[4] = {8, 6, 4, 4};
 
 static md_geometry *make(md_context *context, md_field b[MD_PARITIES]) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N_RHS, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N_RHS, true, false};
   md_geometry *g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], false);
   for (int p = 0; p < MD_PARITIES; p++)
     MD_REQUIRE(context, md_field_create(context, g, &shape, p, &b[p]));

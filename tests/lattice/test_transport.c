@@ -32,7 +32,7 @@ int MPI_Waitall(int count, MPI_Request *requests, MPI_Status *statuses) {
   return result;
 }
 
-static const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true};
+static const md_field_shape shape = {MD_HALF, MD_HOST, 6, 1, true, false};
 
 /* Exchanges once; what all ranks agree on then. */
 static md_status exchange(md_context *context, md_halo *halo, md_field *field) {

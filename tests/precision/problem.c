@@ -10,7 +10,7 @@ void problem_make(md_context *context, int n_rhs, problem *p) {
 }
 
 void problem_make_of(md_context *context, const md_backend_request *request, problem *p) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, request->n_rhs, true, false};
   const int dims[MD_DIMS] = {4, 4, 4, 8};
   p->physics = *request;
   p->g = md_test_action_geometry(context, request->action, dims, false);

@@ -67,7 +67,8 @@ static double share_of_hop(md_context *context, const md_gauge *gauge, md_dirac 
  * links, whose rounding no sum hides. */
 static void check_elements(md_context *context, const problem *p, md_dirac *dirac,
                            const char *name) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, dirac->request.n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, dirac->request.n_rhs,
+                                true,      false};
   for (int k = 0; k < 6; k++) {
     md_field source;
     MD_REQUIRE(context, md_field_create(context, p->g, &shape, MD_ODD, &source));

@@ -11,7 +11,7 @@
 /* Links diag(eta, eta, 1) undo the staggered phases for the first two colours, and
  * i^(x+y+z+t) is then an eigenvector of D with eigenvalue 4i. */
 static void make_extreme(md_context *context, md_geometry **g, md_gauge *gauge, md_field *v) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
   *g = md_test_geometry(context, 8, 4, 4, 4, false);
   MD_REQUIRE(context, md_gauge_create(context, *g, gauge));
   MD_REQUIRE(context, md_field_create(context, *g, &shape, MD_EVEN, v));
@@ -93,7 +93,7 @@ static void factors_are_those_of_the_table(void **state) {
 static void updates_are_few_and_cheap(void **state) {
   md_context *context = *state;
   static const md_precision precisions[] = {MD_SINGLE, MD_HALF, MD_FIXED};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 1, true, false};
   md_solver_request request = {.mass = 0.05, .tolerance = 1e-11, .max_iterations = 4000};
   problem p = {.physics = {.antiperiodic = true}};
   md_dirac outer;

@@ -30,6 +30,16 @@ for inner in none single half; do
     [ "$(key deflated_modes "$report")" = 32 ] || complain "deflated_modes: $(key deflated_modes "$report")"
   done
 done
+# The rule of --inner auto: with modes, and without them at a heavy mass, and its bits.
+for at in "none 0.002 1 --deflate $work/double.h5" 'half 0.05 1' 'single 0.05 2'; do
+  read -r wanted mass rhs options <<<"$at"
+  solve 1 --inner auto $options
+  [ "$(key inner "$report")" = "\"$wanted\"" ] || complain "$at: $(key inner "$report"), $(key inner_reason "$report")"
+  key residual_history "$report" >"$work/history.auto"
+  solve 1 --inner $wanted $options
+  key residual_history "$report" | cmp -s - "$work/history.auto" || complain "$at: another history than by --inner $wanted"
+done
+mass= rhs=
 solve 1 --solver block
 plain=$iterations
 solve 1 --solver block --deflate "$work/double.h5"

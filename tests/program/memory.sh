@@ -27,6 +27,7 @@ done <<'END'
 --backend cpu_simd --inner bf16 --deflate low.h5
 --backend cpu_simd --inner half --deflate low.h5 --guess p.h5 --source random:1 --rhs 4
 --backend cpu_simd --inner fixed
+--backend cpu_simd --inner auto --deflate low.h5
 --backend tensor_emu --packing block8 --precision half --source random:1 --rhs 1
 --solver block --source random:1 --rhs 4
 --solver block --backend cpu_simd --inner half --source random:1 --rhs 4

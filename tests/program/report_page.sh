@@ -34,7 +34,6 @@ import xml.etree.ElementTree as tree
 text = open(sys.argv[1], encoding="utf-8").read()
 root = tree.fromstring(text.split("\n", 1)[1])
 name = lambda element: element.tag.split("}")[1]
-count = lambda wanted: sum(name(e) == wanted for e in root.iter())
 reports = [json.load(open(report)) for report in sys.argv[2:]]
 rows = [row for report in reports for row in report.get("rows", [])]
 lines = [e for e in root.iter() if e.get("class") == "row"]
@@ -48,7 +47,8 @@ marks = [r for report in reports if report["command"] == "bench dirac" for r in 
 marks += [r for report in reports if report["command"] == "bench suite" for r in report["rows"] if r["part"] == "hop"]
 gemm = [r for report in reports if report["command"] == "bench suite" for r in report["rows"] if r["part"] == "gemm"]
 marks = sum(number(r.get("gbytes_per_s")) for r in marks) + sum(number(r["error"]) for r in marks) + len(gemm)
-assert count("circle") == marks, (count("circle"), marks)
+drawn = [e for e in root.iter() if "mark" in e.get("class", "").split()]
+assert len(drawn) == marks, (len(drawn), marks)
 solves = [r["rows"] if r["command"] == "bench solver" else [r] for r in reports if r["command"] in ("solve", "bench solver")]
 solves += [[r for r in report["rows"] if r["part"][:2] == "cg"] for report in reports if report["command"] == "bench suite"]
 bars = sum(name(e) == "rect" and e.get("height") == "10" for e in root.iter())
@@ -57,8 +57,13 @@ missed = sum(any(not row["converged"] for row in lines) for lines in solves)
 assert sum(e.get("class") == "FAIL" for e in root.iter()) == missed, missed
 assert sum("expected" in "".join(e.itertext()) for e in root.iter() if name(e) == "table") == sum("checks" in r for r in reports)
 for e in root.iter():  # every mark lies in its picture
-    for key, most in (("cx", 440), ("cy", 320)):
-        assert e.get(key) is None or 0 <= float(e.get(key)) <= most, (key, e.get(key))
+    at = re.match(r"translate\(([-.0-9]+) ([-.0-9]+)\)(?! rotate)", e.get("transform", ""))
+    assert not at or (50 <= float(at[1]) <= 350 and 10 <= float(at[2]) <= 260), e.get("transform")
+pictures = [(e.find("{*}div/{*}svg/{*}title"), e) for e in root.iter() if name(e) == "figure"]
+of = lambda title, kind: sum(kind in m.get("class", "").split() for t, e in pictures if t is not None and t.text == title for m in e.iter())
+drawn, told = of("Pion correlators", "dot"), [c for r in reports if r["command"] == "solve" for c in r["pion_correlator"] if c > 0]
+assert drawn == len(told), (drawn, told)
+assert all(e.find("{*}div/{*}svg/{*}desc").text for t, e in pictures if t is not None)
 assert any(e.get("name") == "viewport" for e in root.iter())
 assert not {name(e) for e in root.iter()} & {"script", "link", "img", "iframe", "object", "i"}
 outside = [a for e in root.iter() for a in e.attrib if a in ("src", "href") or a.startswith("on")]
@@ -71,6 +76,9 @@ holds dirac.json
 holds suite.json
 holds suite.json dirac.json solver.json
 grep -q "<b class='PASS'>PASS</b> class XS" page.html || complain "no verdict of the suite"
+grep -q "<td class='n'>0.59347680622</td><td class='n'>0.59347680622</td>" page.html || complain "a check without the digits of its tolerance"
+[ "$(grep -o 'class="number"[^>]*>[a-z]* GEMM' page.html | sed 's/.*>//' | sort -u | paste -sd,)" = "double GEMM,single GEMM" ] ||
+  complain "no ceilings: $(grep -o '>[a-z]* GEMM' page.html)"
 holds dirac.json solver.json missed.json
 holds dirac.json old.json
 holds old.json

@@ -103,6 +103,10 @@ for row in json.load(open(sys.argv[1]))["rows"]:
 END
 "$source_dir/scripts/compare.py" whole.json whole.json --threshold 1 >out 2>&1 || complain "compare.py: $(tail -2 out)"
 grep -q '^0 of [0-9]* rows slower' out || complain "compare.py says: $(tail -2 out)"
+# Quarks with four spins have golden numbers too.
+on 1 bench suite --class XS --action wilson --parts hop,cg1 --inner single --repetitions 1 --json wilson.json >out || complain "wilson: exit $?"
+grep -q 'PASS  condensate, .* inner single' out || complain "wilson: the solution was not checked"
+[ "$(key golden_condensate wilson.json)" = true ] || complain "wilson: golden_condensate is $(key golden_condensate wilson.json)"
 # The links of the host and of the GPU, where there is one, have the same golden plaquette.
 on 1 bench suite --class XS --parts io --operators cpu_simd --links-on cpu --json cpu.json --quiet || complain "--links-on cpu: exit $?"
 [ "$(key links_made_on cpu.json)" = '"cpu"' ] || complain "--links-on cpu: made on $(key links_made_on cpu.json)"

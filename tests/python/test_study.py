@@ -16,6 +16,10 @@ def has_h5py():
     return importlib.util.find_spec("h5py") is not None
 
 
+def has_matplotlib():
+    return importlib.util.find_spec("matplotlib") is not None
+
+
 class Studies(unittest.TestCase):
     @unittest.skipUnless(has_h5py(), "no h5py")
     def test_study(self):
@@ -79,11 +83,50 @@ class Studies(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "correlated=False"):
             md.fit_mass(data[:8], range=(2, 16))
         errors = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(50, 32))), range=(6, 16)) for _ in range(40)]
+        value, error = md.fit_mass(data, range=(6, 16)).curve(t[6:17])
+        self.assertTrue(np.all(error > 0) and np.all(np.abs(value - exact[6:17]) < 5 * error + 1e-3 * exact[6:17]))
         few = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(20, 32))), range=(6, 16)) for _ in range(40)]
         pull = [(fit.mass - mass) / fit.error for fit in few]  # 20 lattices, 11 slices: the error knows that
         self.assertLess(np.std(pull), 1.5)
         spread = np.std([fit.mass for fit in errors])
         self.assertTrue(0.5 < spread / np.mean([fit.error for fit in errors]) < 2)
+
+    @unittest.skipUnless(has_h5py() and has_matplotlib(), "no h5py and matplotlib")
+    def test_figures(self):
+        """Points beside each other, a band where it fits that has the mass, and what was done below."""
+        from minidirac.plots import plot_condensates, plot_correlators
+
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "study.h5")
+            md.measure("--lattices", LATTICE, "--masses", "0.1,0.3", "--sources", "point:0,0,0,0 random:1", "--vectors", "2",
+                       "--output", path)
+            study = md.Study(path)
+        rng, t = np.random.default_rng(3), np.arange(8)
+        masses = np.array([[0.5], [0.9]])
+        exact = np.exp(-masses * t) + np.exp(-masses * (8 - t))
+        study.arrays["pion"] = np.full((40, *study.arrays["pion"].shape[1:]), np.nan)
+        study.arrays["pion"][:, 0, :, 0, 0] = exact * (1 + 0.01 * rng.normal(size=(40, 2, 8)))
+        study.lattices = [f"cfg{i}.h5" for i in range(40)]
+        for function in (None, md.effective_mass):
+            figure = plot_correlators(study, function)
+            axes, points = figure.axes[0], [bars.lines[0].get_xdata() for bars in figure.axes[0].containers]
+            self.assertEqual(len(points), 2)
+            self.assertTrue(0 < abs(points[0] - points[1]).max() < 0.5 and abs(points[0] + points[1] - 2 * t).max() < 1e-9)
+            bands = [c.get_paths()[0].vertices for c in axes.collections if len(c.get_paths()[0]) > 9]
+            self.assertEqual(len(bands), 2)
+            for band, mass, bars in zip(bands, masses[:, 0], axes.containers):
+                self.assertTrue(band[:, 1].max() > band[:, 1].min() and band[:, 0].max() < 4.5)
+                if function:
+                    self.assertTrue(np.all(abs(band[:, 1] - mass) < 0.05))
+                self.assertIn(": 0.", bars.get_label())
+            below = figure._supxlabel.get_text()
+            about = study.attributes
+            for words in (about["command_line"][:60], f"commit {about['commit']}", "40 lattices, cfg0.h5 to cfg39.h5",
+                          "4 x 4 x 4 x 8"):
+                self.assertIn(words, below)
+        self.assertEqual(len(plot_correlators(study, fits=False).axes[0].containers), 2)
+        study.arrays["condensate"] = np.repeat(study.arrays["condensate"], 40, axis=0)
+        self.assertEqual(plot_condensates(study).axes[0].get_ylabel(), "tr M^-1 / V")
 
     def test_errors_in_words(self):
         for value, error, text in (

@@ -46,7 +46,7 @@ static void deepen(md_context *context, const md_gauge *from, const md_geometry 
 static void correlator_of(md_context *context, const md_gauge *fields, const char *backend,
                           md_action action, md_precision inner, double *correlator) {
   const int origin[MD_DIMS] = {0};
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, 3, true, false};
   md_backend_request how = {.n_rhs = 3, .action = action};
   md_solver_request request = {.mass = 0.05, .tolerance = 1e-11, .max_iterations = 3000};
   md_field b[MD_PARITIES], x[MD_PARITIES];

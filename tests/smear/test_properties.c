@@ -121,7 +121,7 @@ static void covariant(md_context *context, const char *action, double tolerance)
   md_geometry *geometry = md_test_geometry(context, 4, 4, 4, 8, false);
   md_gauge thin, g, end;
   md_field rotation[MD_PARITIES];
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false, false};
   md_test_random_gauge(context, geometry, 17, &thin);
   MD_REQUIRE(context, md_gauge_create(context, geometry, &g));
   MD_REQUIRE(context, md_gauge_create(context, geometry, &end));

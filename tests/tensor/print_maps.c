@@ -41,6 +41,21 @@ static void print_stacked(md_precision precision, const char *name) {
   printf("]}");
 }
 
+/* Of quarks with four spins: rows g and g+8 of A for both accumulators, [direction, spin, the spin
+ * that is added, part, its sign]. */
+static void print_spins(const char *name) {
+  open_tile(name, 4, MD_STACKED_K);
+  for (int at = 0; at < 4 * MD_STACKED_K; at++) {
+    const int spin = md_spin_of_row(at / MD_STACKED_K / 2, at / MD_STACKED_K % 2 * MD_SPIN_TILE);
+    const md_stacked_k k = md_stacked_row(MD_HALF, at % MD_STACKED_K);
+    const md_spin_partner p = md_spin_partner_of(k.direction, spin);
+    const bool minus = k.part ? p.turn >= 2 : p.turn == 1 || p.turn == 2;
+    const md_tile_entry e = {k.direction, spin, p.spin, k.part, minus ? -1 : 1};
+    print_entry(e, at == 4 * MD_STACKED_K - 1);
+  }
+  printf("]}");
+}
+
 int main(void) {
   printf("[");
   print_tiles(MD_PACKING_SINGLE, "single");
@@ -48,6 +63,7 @@ int main(void) {
   print_tiles(MD_PACKING_BLOCK8, "block8");
   print_stacked(MD_HALF, "stacked-16bit");
   print_stacked(MD_DOUBLE, "stacked-double");
+  print_spins("spins");
   printf("\n]\n");
   return 0;
 }

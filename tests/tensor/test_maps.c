@@ -3,6 +3,7 @@
 #include "dirac/tensor/packing.h"
 #include "support.h"
 
+#include <complex.h>
 #include <math.h>
 
 static double number(int seed, int item, int row, int column, int part) {
@@ -99,8 +100,45 @@ static void stacked_sums_all_directions(void **state) {
   check_orders(MD_DOUBLE);
 }
 
+/* m = 1 -+ gamma_mu of a direction, [row][column]. */
+static void projector(int direction, double complex m[4][4]) {
+  static const double complex power[] = {1.0, I, -1.0, -I};
+  for (int i = 0; i < 4; i++) {
+    const md_spin_partner p = md_spin_partner_of(direction, i);
+    for (int j = 0; j < 4; j++) m[i][j] = (i == j) + (j == p.spin ? power[p.turn] : 0.0);
+  }
+}
+
+/* gamma_mu, Hermitian, square to 1 and anticommute; both ways along an axis have the same; they
+ * leave no spin in its half. Rows of the two accumulators are all spins of eight columns. */
+static void spins_are_projected(void **state) {
+  double complex gamma[4][4][4], back[4][4];
+  (void)state;
+  for (int mu = 0; mu < 4; mu++) {
+    projector(mu, gamma[mu]);
+    projector(mu + 4, back);
+    for (int i = 0; i < 4; i++)
+      for (int j = 0; j < 4; j++) {
+        gamma[mu][i][j] = (i == j) - gamma[mu][i][j];
+        assert_true(back[i][j] == (i == j) + gamma[mu][i][j]);
+        if (i / 2 == j / 2) assert_true(gamma[mu][i][j] == 0.0);
+      }
+  }
+  for (int n = 0; n < 16 * 16; n++) {
+    const int mu = n % 4, nu = n / 4 % 4, i = n / 16 % 4, j = n / 64;
+    double complex sum = 0.0;
+    for (int k = 0; k < 4; k++)
+      sum += gamma[mu][i][k] * gamma[nu][k][j] + gamma[nu][i][k] * gamma[mu][k][j];
+    assert_true(sum == (mu == nu && i == j ? 2.0 : 0.0));
+    assert_true(gamma[mu][i][j] == conj(gamma[mu][j][i]));
+  }
+  for (int row = 0; row < MD_SPIN_ACCUMULATORS * MD_TILE; row++)
+    assert_int_equal(md_spin_of_row(row / MD_TILE, row % MD_TILE), row / MD_SPIN_TILE);
+}
+
 static const struct CMUnitTest const_tests[] = {cmocka_unit_test(tiles_hold_all_products),
-                                                cmocka_unit_test(stacked_sums_all_directions)};
+                                                cmocka_unit_test(stacked_sums_all_directions),
+                                                cmocka_unit_test(spins_are_projected)};
 
 int main(void) {
   return cmocka_run_group_tests(const_tests, NULL, NULL);

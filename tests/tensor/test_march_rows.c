@@ -39,7 +39,9 @@ static const chosen cases[] = {{MD_DOUBLE, 16, {48, 48, 48, 64}, {2, 4, 2, 2}},
 static bool plan_of(const chosen *c, md_march_plan *plan) {
   const md_device_facts gpu = h200();
   md_march_plan plans[MARCH_TILES];
-  const int count = md_march_plans(c->precision, 2, c->n_rhs, c->local, &gpu, plans);
+  const md_backend_request request = {
+      .action = MD_ACTION_HISQ, .precision = c->precision, .n_rhs = c->n_rhs};
+  const int count = md_march_plans(&request, c->local, &gpu, plans);
   if (count > 0) *plan = plans[0];
   return count > 0;
 }
@@ -126,7 +128,10 @@ static void check_plan(const md_device_facts *gpu, const md_march_plan *plan,
 static bool check_plans(const md_device_facts *gpu, md_precision precision, int fields, int n_rhs,
                         const int local[MD_DIMS]) {
   md_march_plan plan[MARCH_TILES] = {0};
-  const int plans = md_march_plans(precision, fields, n_rhs, local, gpu, plan);
+  const md_backend_request request = {.action = fields == 2 ? MD_ACTION_HISQ : MD_ACTION_NAIVE,
+                                      .precision = precision,
+                                      .n_rhs = n_rhs};
+  const int plans = md_march_plans(&request, local, gpu, plan);
   for (int n = 0; n < plans; n++) {
     assert_int_equal(plan[n].fields, fields);
     check_plan(gpu, &plan[n], local);
@@ -168,6 +173,33 @@ static void plans_suit_other_gpus(void **state) {
   }
 }
 
+/* With spin a site has as many bytes as slices; a slice count that leaves sites unaligned, double
+ * and more right-hand sides are gathered. */
+static void spins_have_tiles(void **state) {
+  (void)state;
+  static const struct {
+    int slices, n_rhs, tile[3];
+    md_precision precision;
+  } of[] = {{8, 1, {4, 4, 4}, MD_HALF},  {8, 1, {4, 4, 4}, MD_BF16}, {12, 1, {4, 4, 2}, MD_HALF},
+            {16, 1, {4, 4, 2}, MD_HALF}, {4, 1, {4, 4, 4}, MD_HALF}, {10, 1, {0}, MD_HALF},
+            {20, 1, {0}, MD_BF16},       {8, 2, {0}, MD_HALF},       {8, 1, {0}, MD_DOUBLE}};
+  static const int local[MD_DIMS] = {32, 32, 32, 64};
+  const md_device_facts gpu = h200();
+  for (size_t i = 0; i < sizeof of / sizeof *of; i++) {
+    const md_backend_request request = {.action = MD_ACTION_MOBIUS,
+                                        .precision = of[i].precision,
+                                        .n_rhs = of[i].n_rhs,
+                                        .walls = {.slices = of[i].slices}};
+    md_march_plan plan[MARCH_TILES] = {0};
+    const int plans = md_march_plans(&request, local, &gpu, plan), *tile = of[i].tile;
+    assert_int_equal(plans > 0, tile[0] > 0);
+    assert_int_equal(md_march_serves(&request), tile[0] > 0);
+    if (plans > 0 && (plan->x != tile[0] || plan->y != tile[1] || plan->z != tile[2]))
+      fail_msg("%d slices: tile %dx%dx%d", of[i].slices, plan->x, plan->y, plan->z);
+    for (int n = 0; n < plans; n++) check_plan(&gpu, &plan[n], local);
+  }
+}
+
 /* What is pretended, and that a block gets no more memory and no newer code than there is. */
 static void facts_are_pretended(void **state) {
   (void)state;
@@ -206,7 +238,7 @@ static void launches_follow_the_gpu(void **state) {
 int main(void) {
   const struct CMUnitTest tests[] = {
       cmocka_unit_test(tiles_are_those_measured), cmocka_unit_test(rows_are_those_read),
-      cmocka_unit_test(plans_suit_other_gpus), cmocka_unit_test(facts_are_pretended),
-      cmocka_unit_test(launches_follow_the_gpu)};
+      cmocka_unit_test(spins_have_tiles),         cmocka_unit_test(plans_suit_other_gpus),
+      cmocka_unit_test(facts_are_pretended),      cmocka_unit_test(launches_follow_the_gpu)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }

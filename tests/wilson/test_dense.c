@@ -153,7 +153,7 @@ static void check(md_context *context, const wilson_kind *kind) {
   wilson_problem p;
   wilson_make(context, dims, kind, &p);
   const int slices = md_request_slices(&p.dirac.request), n = SITES * SPINOR * slices;
-  const md_field_shape quark = {MD_DOUBLE, MD_HOST, 24, 1, true};
+  const md_field_shape quark = {MD_DOUBLE, MD_HOST, 24, 1, true, false};
   double complex *m = malloc((size_t)n * (size_t)n * sizeof *m);
   double complex *v = malloc(4 * (size_t)n * sizeof *v), *w = v + n, *u = w + n;
   md_field in[MD_PARITIES], out[MD_PARITIES], b[MD_PARITIES], x[MD_PARITIES];

@@ -40,7 +40,7 @@ static void plane_waves(void **state) {
   wilson_problem p = {0};
   md_field v[MD_PARITIES], m_v[MD_PARITIES], got[MD_PARITIES];
   p.gauge = unit_links(context, &p.g);
-  MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "auto", &request, &p.dirac));
+  MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "cpu_simd", &request, &p.dirac));
   MD_REQUIRE(context, md_full_create(context, &p.dirac, mass, &p.full));
   wilson_fields(context, &p, 0, v);
   wilson_fields(context, &p, 0, m_v);
@@ -72,7 +72,7 @@ static void check_rest(md_context *context, const md_gauge *gauge, const wilson_
   const md_walls *w = &kind->walls;
   const md_backend_request request = {
       .n_rhs = 1, .action = kind->action, .walls = *w}; /* periodic */
-  const md_field_shape quark = {MD_DOUBLE, MD_HOST, 24, 1, true};
+  const md_field_shape quark = {MD_DOUBLE, MD_HOST, 24, 1, true, false};
   const double zero[MD_DIMS] = {0}, m = kind->mass;
   const double h = -(w->b5 + w->c5) * w->height / (2.0 - (w->b5 - w->c5) * w->height);
   const double up = pow(1.0 + h, w->slices), down = pow(1.0 - h, w->slices);
@@ -82,7 +82,7 @@ static void check_rest(md_context *context, const md_gauge *gauge, const wilson_
   md_solver_result result;
   md_dirac dirac;
   md_field b[MD_PARITIES], x[MD_PARITIES];
-  MD_REQUIRE(context, md_dirac_create(context, gauge, "auto", &request, &dirac));
+  MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_simd", &request, &dirac));
   for (int k = 0; k < MD_PARITIES; k++) {
     MD_REQUIRE(context, md_field_create(context, gauge->geometry, &quark, k, &b[k]));
     MD_REQUIRE(context, md_field_create(context, gauge->geometry, &quark, k, &x[k]));

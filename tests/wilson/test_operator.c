@@ -104,7 +104,7 @@ static void rotate(const md_field g[MD_PARITIES], md_field v[MD_PARITIES]) {
 
 static void gauge_covariance(void **state) {
   md_context *context = *state;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_LINK_REALS, 1, false, false};
   for (int k = 0; k < 4; k += 3) {
     wilson_problem p;
     md_dirac turned;
@@ -118,7 +118,7 @@ static void gauge_covariance(void **state) {
       MD_REQUIRE(context, md_field_create(context, p.g, &shape, q, &g[q]));
     MD_REQUIRE(context, md_wilson_apply(context, &p.full, false, b, a));
     MD_REQUIRE(context, md_gauge_transform(context, &p.gauge, 23, g));
-    MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "auto", &p.dirac.request, &turned));
+    MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "cpu_simd", &p.dirac.request, &turned));
     MD_REQUIRE(context, md_full_create(context, &turned, wilson_kinds[k].mass, &other));
     rotate(g, a);
     rotate(g, b);
@@ -238,7 +238,7 @@ static void another_program_agrees(void **state) {
         .n_rhs = 1, .antiperiodic = true, .action = known[k].of.action, .walls = known[k].of.walls};
     md_field v[MD_PARITIES], m_v[MD_PARITIES];
     double total[2], even[2], adjoint[2], product[2];
-    MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "auto", &request, &p.dirac));
+    MD_REQUIRE(context, md_dirac_create(context, &p.gauge, "cpu_simd", &request, &p.dirac));
     MD_REQUIRE(context, md_full_create(context, &p.dirac, known[k].of.mass, &p.full));
     wilson_fields(context, &p, 0, v);
     wilson_fields(context, &p, 0, m_v);

@@ -17,7 +17,7 @@ void wilson_make(md_context *context, const int dims[MD_DIMS], const wilson_kind
       .n_rhs = 1, .antiperiodic = true, .action = kind->action, .walls = kind->walls};
   *p = (wilson_problem){.g = md_test_geometry(context, dims[0], dims[1], dims[2], dims[3], false)};
   md_test_random_gauge(context, p->g, 11, &p->gauge);
-  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, "auto", &request, &p->dirac));
+  MD_REQUIRE(context, md_dirac_create(context, &p->gauge, "cpu_simd", &request, &p->dirac));
   MD_REQUIRE(context, md_full_create(context, &p->dirac, kind->mass, &p->full));
 }
 

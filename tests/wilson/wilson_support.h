@@ -21,7 +21,7 @@ typedef struct wilson_kind {
 extern const wilson_kind wilson_kinds[];
 enum { WILSON_KINDS = 6 };
 
-/* One right-hand side, antiperiodic, in double on the fastest backend, random links. Collective. */
+/* One right-hand side, antiperiodic, in double on the host, random links. Collective. */
 void wilson_make(md_context *context, const int dims[MD_DIMS], const wilson_kind *kind,
                  wilson_problem *p);
 void wilson_drop(wilson_problem *p);

@@ -12,15 +12,17 @@ struct field_view {
   int64_t sites, stride;
   md_precision precision;
   int components, n_rhs;
+  bool planar;
 };
 
 static field_view view_of(const md_field *f) {
-  return {f->data, f->scale, f->sites, f->stride, f->precision, f->components, f->n_rhs};
+  return {f->data,      f->scale,      f->sites, f->stride,
+          f->precision, f->components, f->n_rhs, md_field_planar(f)};
 }
 
 static __device__ int64_t index_of(const field_view &f, int64_t site, int c, int r) {
-  return f.n_rhs == 1 ? c * f.stride + site
-                      : ((site * (f.components / 2) + c / 2) * f.n_rhs + r) * 2 + c % 2;
+  return f.planar ? c * f.stride + site
+                  : ((site * (f.components / 2) + c / 2) * f.n_rhs + r) * 2 + c % 2;
 }
 
 static __device__ double load(const field_view &f, int64_t at) {
@@ -71,40 +73,45 @@ static __global__ void convert(field_view out, coefficients factor, field_view i
 
 /* The same to a narrower type, by types that are known beforehand: in a solver it decides what an
  * update costs. The same bits too, as scales of half are powers of two. */
-template <class S, class From, bool ONE>
+template <class S, class From, bool ONE, int C>
 static __global__ void narrow(linear_view<S> out, coefficients factor, linear_view<From> in,
-                              int64_t sites, int n_rhs) {
+                              int64_t sites, int n_rhs, int pairs) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  From u[1][MD_WHOLE];
-  float v[1][MD_WHOLE];
-  load_piece<ONE>(in, at, u);
+  store_site<ONE, C>(out, at, pairs, [&](float(&v)[1][C], int g) {
+    From u[1][C];
+    load_piece<ONE>(from_pair<ONE, C>(in, at, g), at, u);
 #pragma unroll
-  for (int c = 0; c < MD_WHOLE; c++) v[0][c] = (float)(factor.of[at.rhs] * u[0][c]);
-  store_piece<ONE>(out, at, v);
+    for (int c = 0; c < C; c++) v[0][c] = (float)(factor.of[at.rhs] * u[0][c]);
+  });
 }
 
 template <class S, class From>
 static void launch_narrow(md_field *out, const coefficients &factor, const md_field *in) {
   const dim3 block = block_of(in);
-  const auto kernel = in->n_rhs == 1 ? narrow<S, From, true> : narrow<S, From, false>;
-  kernel<<<all_blocks(in, block), block, 0, md_stream()>>>(
-      linear_view_of<S>(out), factor, linear_view_of<From>(in), in->sites, in->n_rhs);
+  with_layout(in, [&](auto one, auto reals) {
+    narrow<S, From, one(), reals()><<<all_blocks(in, block), block, 0, md_stream()>>>(
+        linear_view_of<S>(out), factor, linear_view_of<From>(in), in->sites, in->n_rhs,
+        in->components / 2);
+  });
 }
 
 extern "C" md_status md_device_convert(md_context *context, md_field *out, const double *factor,
                                        const md_field *in) {
-  const dim3 block = block_of(in);
-  const coefficients factors = coefficients_of(factor, in->n_rhs);
-  const bool whole = in->components == MD_WHOLE;
-  const bool from_double = whole && in->precision == MD_DOUBLE;
+  const bool alike = in->n_rhs == out->n_rhs && md_field_planar(in) == md_field_planar(out);
+  md_field to = alike ? md_widened(out) : *out;
+  const md_field from = alike ? md_widened(in) : *in;
+  const dim3 block = block_of(&from);
+  const coefficients factors = coefficients_of(factor, in->n_rhs, from);
+  const bool from_double = alike && in->precision == MD_DOUBLE;
   if (from_double && out->precision == MD_SINGLE)
-    launch_narrow<float, double>(out, factors, in);
+    launch_narrow<float, double>(&to, factors, &from);
   else if (from_double && out->precision == MD_HALF)
-    launch_narrow<__half, double>(out, factors, in);
-  else if (whole && in->precision == MD_SINGLE && out->precision == MD_HALF)
-    launch_narrow<__half, float>(out, factors, in);
+    launch_narrow<__half, double>(&to, factors, &from);
+  else if (alike && in->precision == MD_SINGLE && out->precision == MD_HALF)
+    launch_narrow<__half, float>(&to, factors, &from);
   else
-    convert<<<all_blocks(in, block), block, 0, md_stream()>>>(view_of(out), factors, view_of(in));
+    convert<<<all_blocks(&from, block), block, 0, md_stream()>>>(view_of(&to), factors,
+                                                                 view_of(&from));
   return md_cuda_launched(context, "conversion of a field");
 }
 
@@ -126,11 +133,12 @@ static __global__ void add_single(linear_view<double> out, coefficients factor,
 
 extern "C" md_status md_device_add_single(md_context *context, md_field *out, const double *factor,
                                           const md_field *in) {
-  const dim3 block = block_of(in);
-  with_layout(in, [&](auto one, auto reals) {
-    add_single<one(), reals()><<<all_blocks(in, block), block, 0, md_stream()>>>(
-        linear_view_of<double>(out), coefficients_of(factor, in->n_rhs), linear_view_of<float>(in),
-        in->sites, in->n_rhs, in->components / 2);
+  const md_field u = md_widened(in), v = md_widened(out);
+  const dim3 block = block_of(&u);
+  with_layout(&u, [&](auto one, auto reals) {
+    add_single<one(), reals()><<<all_blocks(&u, block), block, 0, md_stream()>>>(
+        linear_view_of<double>(&v), coefficients_of(factor, in->n_rhs, u),
+        linear_view_of<float>(&u), u.sites, u.n_rhs, u.components / 2);
   });
   return md_cuda_launched(context, "sum of fields");
 }
@@ -210,8 +218,8 @@ static __device__ inline place in_block(int e) {
  * site where the compiler knows them, or 0. */
 template <bool JOIN, int C>
 static __global__ void __launch_bounds__(THREADS)
-    turn(double *block, int n, column_pointers columns, int count, int64_t stride, int64_t sites,
-         int all) {
+    turn(double *block, int n, column_pointers columns, int count, int64_t site_step,
+         int64_t component_step, int64_t sites, int all) {
   __shared__ double tile[COLUMNS][COMPONENTS][SITES + 1];
   const int64_t site = (int64_t)blockIdx.x * SITES;
   const int first = (int)blockIdx.y * COLUMNS, from = C ? 0 : (int)blockIdx.z * COMPONENTS;
@@ -220,7 +228,7 @@ static __global__ void __launch_bounds__(THREADS)
     return first + p.r < most && site + p.s < sites && (C || from + p.c < components);
   };
   const auto column = [&](const place &p) {
-    return columns.of[first + p.r] + (from + p.c) * stride + site + p.s;
+    return columns.of[first + p.r] + (from + p.c) * component_step + (site + p.s) * site_step;
   };
   const auto of_block = [&](const place &p) {
     const int64_t row = (site + p.s) * (components / 2) + (from + p.c) / 2;
@@ -248,9 +256,10 @@ static md_status launch(md_context *context, int count, const md_field *columns,
                   (unsigned)((block->components + COMPONENTS - 1) / COMPONENTS));
   if (wanted == 0) return MD_OK;
   const auto kernel = block->components == COMPONENTS ? turn<JOIN, COMPONENTS> : turn<JOIN, 0>;
-  kernel<<<grid, THREADS, 0, md_stream()>>>((double *)block->data, block->n_rhs, pointers, count,
-                                            count > 0 ? columns[0].stride : 0, block->sites,
-                                            block->components);
+  const bool planar = count > 0 && md_field_planar(&columns[0]);
+  kernel<<<grid, THREADS, 0, md_stream()>>>(
+      (double *)block->data, block->n_rhs, pointers, count, planar ? 1 : block->components,
+      planar ? columns[0].stride : 1, block->sites, block->components);
   return md_cuda_launched(context, "a copy between vectors and a block of them");
 }
 

@@ -132,11 +132,12 @@ template <class S, class F> static void with_operands(const md_field *x, const m
 
 template <class S, linear_operation OP>
 static void queue_combine(const double *a, const md_field *x, const double *b, md_field *y) {
-  const dim3 block = block_of(x);
-  const coefficients as = coefficients_of(a, x->n_rhs), bs = coefficients_of(b, x->n_rhs);
-  with_operands<S>(x, y, [&](auto of_x, auto of_y, auto one, auto reals) {
-    combine<one(), OP, reals()><<<all_blocks(x, block), block, 0, md_stream()>>>(
-        as, bs, of_x, of_y, x->sites, x->n_rhs, x->components / 2);
+  const md_field u = md_widened(x), v = md_widened(y);
+  const dim3 block = block_of(&u);
+  const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
+  with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
+    combine<one(), OP, reals()><<<all_blocks(&u, block), block, 0, md_stream()>>>(
+        as, bs, of_x, of_y, u.sites, u.n_rhs, u.components / 2);
   });
 }
 
@@ -149,10 +150,11 @@ struct sum_pass {
 
 template <class S, linear_operation OP>
 static void queue_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
-  const dim3 block = block_of(x);
-  with_operands<S>(x, y, [&](auto of_x, auto of_y, auto one, auto reals) {
+  const md_field u = md_widened(x), v = md_widened(y);
+  const dim3 block = block_of(&u);
+  with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
     multiply<one(), OP, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
-        of_x, of_y, x->sites, x->n_rhs, p.largest, p.to, x->components / 2);
+        of_x, of_y, u.sites, u.n_rhs, p.largest, p.to, u.components / 2);
   });
 }
 
@@ -160,16 +162,16 @@ template <class S, class W>
 static void queue_cg_step(const double *a, const double *b, const md_field *r, md_field *p,
                           md_field *x) {
   const dim3 block = block_of(x);
-  const auto kernel = x->n_rhs == 1 ? cg_step<S, W, true> : cg_step<S, W, false>;
+  const auto kernel = md_field_planar(x) ? cg_step<S, W, true> : cg_step<S, W, false>;
   kernel<<<all_blocks(x, block), block, 0, md_stream()>>>(
-      coefficients_of(a, x->n_rhs), coefficients_of(b, x->n_rhs), linear_view_of<W>(r),
+      coefficients_of(a, x->n_rhs, *x), coefficients_of(b, x->n_rhs, *x), linear_view_of<W>(r),
       linear_view_of<S>(p), linear_view_of<W>(x), x->sites, x->n_rhs);
 }
 
 /* Memory of one call of `reduce`, in one piece. */
 struct sum_space {
   unsigned blocks;
-  size_t n, count; /* right-hand sides; sums */
+  size_t n, count; /* right-hand sides, as md_widened says; sums */
   sum_units *units;
   unit_sum *total, *part; /* [sum]; [sum][MD_SUM_SLOTS] */
   unsigned long long *largest;
@@ -177,9 +179,10 @@ struct sum_space {
 
 static cudaError_t make_space(const md_context *context, const md_field *x, int quantities,
                               sum_space *s) {
-  const unsigned most = 8 * context->gpu.multiprocessors, all = all_blocks(x, block_of(x));
+  const md_field u = md_widened(x);
+  const unsigned most = 8 * context->gpu.multiprocessors, all = all_blocks(&u, block_of(&u));
   s->blocks = all < most ? all : most;
-  s->n = (size_t)x->n_rhs, s->count = s->n * quantities;
+  s->n = (size_t)u.n_rhs, s->count = s->n * quantities;
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
                                    MD_SUM_SLOTS * sizeof *s->part);
   const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
@@ -224,9 +227,10 @@ static cudaError_t find_units(md_context *context, const md_field *x, const sum_
 }
 
 /* Units from a guess of each sum, the same on all ranks. */
-static cudaError_t take_units(const sum_space &s, const double *guess) {
+static cudaError_t take_units(const sum_space &s, int n_rhs, const double *guess) {
   sum_units *host = (sum_units *)alloca(s.count * sizeof *host);
-  for (size_t i = 0; i < s.count; i++) host[i] = units_for(guess[i]);
+  for (size_t i = 0; i < s.count; i++)
+    host[i] = units_for(guess[i / s.n * n_rhs + i % s.n % n_rhs]);
   return cudaMemcpyAsync(s.units, host, s.count * sizeof *host, cudaMemcpyHostToDevice,
                          md_stream());
 }
@@ -237,12 +241,12 @@ template <class QUEUE>
 static md_status reduce(md_context *context, const md_field *x, int quantities, const double *guess,
                         double *values, QUEUE queue) {
   sum_space s;
-  double *host = (double *)alloca(2 * (size_t)x->n_rhs * quantities * sizeof(double));
   cudaError_t error = make_space(context, x, quantities, &s);
+  double *host = (double *)alloca(2 * s.count * sizeof(double));
   if (!guess)
     error = find_units(context, x, s, quantities, error, queue);
   else if (error == cudaSuccess)
-    error = take_units(s, guess);
+    error = take_units(s, x->n_rhs, guess);
   if (error == cudaSuccess) {
     cudaMemsetAsync(s.part, 0, s.count * MD_SUM_SLOTS * sizeof *s.part, md_stream());
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
@@ -253,12 +257,12 @@ static md_status reduce(md_context *context, const md_field *x, int quantities, 
   if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
   if (error == cudaSuccess) error = cudaPeekAtLastError();
   MD_TRY(md_defer(context, md_cuda_status(context, error, "a sum over a field")));
-  for (size_t first = 0; first < s.count; first += s.n) {
+  for (int q = 0; q < quantities; q++) {
     md_sum sums[MD_MAX_RHS] = {};
     for (size_t r = 0; r < s.n; r++)
       for (size_t w = 0; w < 2; w++)
-        md_sum_add(&sums[r], error == cudaSuccess ? host[2 * (first + r) + w] : NAN);
-    MD_TRY(md_sum_finish(context, sums, (int)s.n, values + first));
+        md_sum_add(&sums[r % x->n_rhs], error == cudaSuccess ? host[2 * (q * s.n + r) + w] : NAN);
+    MD_TRY(md_sum_finish(context, sums, x->n_rhs, values + q * x->n_rhs));
   }
   return MD_OK;
 }
@@ -267,8 +271,12 @@ template <class S> struct linear_device {
   static void copy(md_field *out, const md_field *in) {
     const size_t entry = (size_t)md_field_entry(out) * sizeof(S), planes = md_field_planes(out);
     if (in) {
-      cudaMemcpy2DAsync(out->data, out->stride * entry, in->data, in->stride * entry,
-                        in->sites * entry, planes, cudaMemcpyDeviceToDevice, md_stream());
+      if (planes == 1) /* whose pitch may be beyond what a copy of planes takes */
+        cudaMemcpyAsync(out->data, in->data, in->sites * entry, cudaMemcpyDeviceToDevice,
+                        md_stream());
+      else
+        cudaMemcpy2DAsync(out->data, out->stride * entry, in->data, in->stride * entry,
+                          in->sites * entry, planes, cudaMemcpyDeviceToDevice, md_stream());
       if (in->scale)
         cudaMemcpyAsync(out->scale, in->scale, in->sites * sizeof(float), cudaMemcpyDeviceToDevice,
                         md_stream());

@@ -22,7 +22,7 @@ constexpr int COLOURS = 3, COMPONENTS = 6;            /* of a site that a tile h
 template <class S> struct vectors {
   const S *const *data;
   const float *const *scale;
-  int64_t stride, sites;
+  int64_t site_step, component_step, sites;
   int count;
 };
 
@@ -53,7 +53,8 @@ static __device__ inline void load_tile(const vectors<S> &x, int first, int64_t 
     const int s = e % SITES, c = e / SITES % COMPONENTS, k = e / (SITES * COMPONENTS);
     double value = 0.0;
     if (first + k < x.count && site + s < x.sites && (WHOLE || from + c < all)) {
-      value = (double)load_real(x.data[first + k][(WHOLE ? c : from + c) * x.stride + site + s]);
+      const int64_t at = (WHOLE ? c : from + c) * x.component_step + (site + s) * x.site_step;
+      value = (double)load_real(x.data[first + k][at]);
       if constexpr (is_scaled<S>) value *= (double)x.scale[first + k][site + s];
     }
     ((double *)&to.of[k][c / 2][s])[c % 2] = value;
@@ -192,7 +193,7 @@ cudaError_t open(call *s, int count, const md_field *x, int fields, const md_fie
     error = cudaMemcpyAsync(s->device, host, s->bytes, cudaMemcpyHostToDevice, md_stream());
   delete[] host; /* pageable: it has been read */
   double *const *data = (double *const *)(s->device + s->payload_bytes) + 2 * count;
-  if (n == 1)
+  if (md_field_planar(y))
     s->few = {data, 1, 2 * y->stride, y->stride, (int)few};
   else
     s->few = {data, 2 * pairs * (int64_t)n, 2 * (int64_t)n, 1, (int)few};
@@ -201,7 +202,13 @@ cudaError_t open(call *s, int count, const md_field *x, int fields, const md_fie
 
 template <class S> vectors<S> many_of(const call &s, const md_field *x) {
   const S *const *data = (const S *const *)(s.device + s.payload_bytes);
-  return {data, (const float *const *)(data + s.count), x->stride, x->sites, s.count};
+  const bool planar = md_field_planar(x);
+  return {data,
+          (const float *const *)(data + s.count),
+          planar ? 1 : x->components,
+          planar ? x->stride : 1,
+          x->sites,
+          s.count};
 }
 
 cudaError_t end(call *s, cudaError_t error) {

@@ -23,7 +23,7 @@ template <class S> struct linear_view {
   int64_t stride; /* from component to component, of many the pairs of a site */
 };
 template <class S> static linear_view<S> linear_view_of(const md_field *f) {
-  return {(S *)f->data, f->scale, f->n_rhs == 1 ? f->stride : f->components / 2};
+  return {(S *)f->data, f->scale, md_field_planar(f) ? f->stride : f->components / 2};
 }
 
 /* f(ONE, C) by a field's layout, as types; C is MD_WHOLE or MD_PAIR. */
@@ -31,18 +31,29 @@ template <class F> static void with_layout(const md_field *x, F f) {
   const std::integral_constant<int, MD_WHOLE> whole;
   const std::integral_constant<int, MD_PAIR> pair;
   if (x->components == MD_WHOLE)
-    x->n_rhs == 1 ? f(std::true_type(), whole) : f(std::false_type(), whole);
+    md_field_planar(x) ? f(std::true_type(), whole) : f(std::false_type(), whole);
   else
-    x->n_rhs == 1 ? f(std::true_type(), pair) : f(std::false_type(), pair);
+    md_field_planar(x) ? f(std::true_type(), pair) : f(std::false_type(), pair);
 }
 
-/* One for each right-hand side; ones for NULL. */
+/* The descriptor of a field's numbers as if some of its pairs were right-hand sides too, up to 32
+ * of which its own R are the fastest: number r is of right-hand side r % R. So neighbouring threads
+ * of a site with many pairs read neighbouring numbers. Planes, and sites with an odd number of
+ * pairs, stay. */
+static inline md_field md_widened(const md_field *f) {
+  md_field wide = *f;
+  while (!md_field_planar(f) && wide.components % 4 == 0 && wide.n_rhs <= 16)
+    wide.components /= 2, wide.n_rhs *= 2;
+  return wide;
+}
+
+/* One for each right-hand side of `wide`; ones for NULL. a: of the n_rhs that it was made from. */
 struct coefficients {
   double of[MD_MAX_RHS];
 };
-static inline coefficients coefficients_of(const double *a, int n_rhs) {
+static inline coefficients coefficients_of(const double *a, int n_rhs, const md_field &wide) {
   coefficients c;
-  for (int r = 0; r < n_rhs; r++) c.of[r] = a ? a[r] : 1.0;
+  for (int r = 0; r < wide.n_rhs; r++) c.of[r] = a ? a[r % n_rhs] : 1.0;
   return c;
 }
 
@@ -60,11 +71,11 @@ static __device__ inline piece_place place_of(int64_t sites, int n_rhs, int64_t 
 }
 
 static inline dim3 block_of(const md_field *f, int v = 1) {
-  const int pieces = f->n_rhs == 1 ? 1 : f->n_rhs / v;
+  const int pieces = md_field_planar(f) ? 1 : f->n_rhs / v;
   return dim3((unsigned)pieces, (unsigned)(256 / pieces));
 }
 static inline unsigned all_blocks(const md_field *f, dim3 block, int v = 1) {
-  const int64_t sites = (int64_t)block.y * (f->n_rhs == 1 ? v : 1);
+  const int64_t sites = (int64_t)block.y * (md_field_planar(f) ? v : 1);
   return (unsigned)((f->sites + sites - 1) / sites);
 }
 /* Shared memory of add_block. */

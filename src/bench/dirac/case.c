@@ -357,8 +357,8 @@ static void skip(md_dirac_bench *bench, const md_backend *backend, const md_back
 static md_status bench_case(md_dirac_bench *bench, const md_backend *backend,
                             const md_backend_request *request) {
   md_context *context = bench->context;
-  const md_field_shape exact = {MD_DOUBLE, MD_HOST, md_request_reals(request), request->n_rhs,
-                                false};
+  const md_field_shape exact = {MD_DOUBLE,      MD_HOST, md_request_reals(request),
+                                request->n_rhs, false,   false};
   md_dirac dirac;
   md_field fields[MD_PARITIES] = {0}, scratch = {0};
   timing result = {0};

@@ -8,6 +8,7 @@
 #include "bench/bench.h"
 #include "bench/dirac/case.h"
 #include "dirac/solvers/reliable_update.h"
+#include "lattice/fields/columns.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
@@ -38,34 +39,41 @@ typedef struct solve {
   /* of the last solve */
   md_solver_figures f;
   double seconds;
-  double first_s, last_s; /* when the first and the last iteration were reported */
-  int reported;           /* iterations between them */
+  double last_s, loop_s;   /* when the last iteration was reported; from each one to the next */
+  int iteration, reported; /* its number; how many such spans */
+  char inner_reason[MD_INNER_REASON_BYTES]; /* of MD_INNER_AUTO, else "" */
 } solve;
 
 static bool takes_shifts(const solve *s) {
   return s->c->kind >= MD_BENCH_MULTISHIFT;
 }
 
+/* Of M x = b. */
+static const md_solver *solver_of(const md_solver_case *c) {
+  return c->kind < MD_BENCH_DEFLATED ? md_solvers()[c->kind] : &md_solver_cg;
+}
+
 static md_dirac *iterating(solve *s) {
   return s->has_narrow ? &s->narrow : &s->exact;
 }
 
-static void note_time(solve *s) {
+/* What lies between two solves, or parts of one, whose iterations begin anew, is none of them. */
+static void note_time(solve *s, int iteration) {
   const double now_s = md_time_s();
-  if (s->first_s == 0.0)
-    s->first_s = now_s;
-  else
+  if (iteration > s->iteration && s->iteration > 0) {
+    s->loop_s += now_s - s->last_s;
     s->reported++;
+  }
+  s->iteration = iteration;
   s->last_s = now_s;
 }
 static md_status observe(void *user, const md_cg_state *state) {
-  (void)state;
-  note_time(user);
+  note_time(user, state->iteration);
   return MD_OK;
 }
 static md_status observe_shifts(void *user, int iteration, double residual) {
-  (void)iteration, (void)residual;
-  note_time(user);
+  (void)residual;
+  note_time(user, iteration);
   return MD_OK;
 }
 
@@ -87,7 +95,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
                                .inner = mixed ? &s->narrow : NULL,
                                .modes = s->c->kind == MD_BENCH_DEFLATED ? &s->bench->modes : NULL};
   md_solver_options how = s->bench->how;
-  how.by = s->c->kind < MD_BENCH_DEFLATED ? md_solvers()[s->c->kind] : &md_solver_cg;
+  how.by = solver_of(s->c);
   if (!(how.by->takes & MD_TAKES_PRECONDITION)) how.before = MD_PRECONDITION_NONE;
   if (how.before == MD_PRECONDITION_MODES) request.modes = &s->bench->modes;
   md_solver_options_apply(&how, &request);
@@ -147,8 +155,8 @@ static md_status run_once(solve *s, int max_iterations) {
                      md_precision_name(s->c->request.precision), s->c->request.n_rhs,
                      md_plural(s->c->request.n_rhs));
   s->f = (md_solver_figures){.condensate = NAN};
-  s->seconds = s->first_s = 0.0;
-  s->reported = 0;
+  s->seconds = s->loop_s = 0.0;
+  s->iteration = s->reported = 0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
     status = run_multishift(s, max_iterations);
   else if (s->c->kind == MD_BENCH_SEPARATE)
@@ -167,11 +175,11 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
     return md_fail(context, MD_INPUT,
                    "multishift in %s misses a double-precision answer; take 'refined'",
                    md_precision_name(c->request.precision));
-  if (md_action_get(c->request.action)->spins == 4 &&
-      (c->kind >= MD_BENCH_DEFLATED || md_solvers()[c->kind] == &md_solver_block ||
-       bench->how.before != MD_PRECONDITION_NONE))
-    return md_fail(context, MD_INPUT,
-                   "action %s is solved by cg, auto, fcg and gcr without preconditioner",
+  if (md_action_get(c->request.action)->spins == 4 && c->kind >= MD_BENCH_DEFLATED)
+    return md_fail(context, MD_INPUT, "modes and shifts are for staggered actions, got %s",
+                   md_action_name(c->request.action));
+  if (c->kind == MD_BENCH_BICGSTAB && c->request.action != MD_ACTION_WILSON)
+    return md_fail(context, MD_INPUT, "bicgstab is for action wilson, got %s",
                    md_action_name(c->request.action));
   return MD_OK;
 }
@@ -179,13 +187,17 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
 static md_status create(solve *s) {
   md_context *context = s->bench->context;
   const md_solver_case *c = s->c;
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_action_reals(c->request.action),
-                                c->request.n_rhs, true};
+  const md_field_shape shape = {MD_DOUBLE,        MD_HOST, md_action_reals(c->request.action),
+                                c->request.n_rhs, true,    false};
+  md_backend_request at_once = c->request;
   MD_TRY(check(context, s->bench, c));
+  if (c->kind != MD_BENCH_MULTISHIFT && c->kind != MD_BENCH_REFINED &&
+      solver_of(c)->takes & MD_TAKES_PARTS)
+    md_solver_part_request(context, c->backend, s->bench->links->geometry->local, &at_once);
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
-  MD_TRY(md_dirac_create_over(context, s->bench->links->field, c->backend, &c->request,
-                              s->bench->halo, asked));
+  MD_TRY(md_dirac_create_over(context, s->bench->links->field, c->backend, &at_once, s->bench->halo,
+                              asked));
   if (s->has_narrow)
     MD_TRY(md_dirac_create_exact(context, s->bench->links->field, asked->backend->name,
                                  &asked->request, s->bench->halo, &s->exact));
@@ -222,17 +234,37 @@ static md_status time_one(md_context *context, md_space space, md_timed_work wor
   return md_time_work(context, space, work, user, passes, seconds);
 }
 
+static int rhs_block(solve *s) {
+  return md_solver_at_once(iterating(s), s->c->request.n_rhs);
+}
+
+/* Fields to apply it to: the sources, or where those have another shape than its fields, as with a
+ * fifth dimension, random ones. To be destroyed also after a failure. Local. */
+static md_status fill(solve *s, const md_dirac *dirac, md_field fields[MD_PARITIES]) {
+  md_context *context = s->bench->context;
+  const int n_rhs = rhs_block(s), of_dirac = dirac->shape.components;
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, of_dirac, n_rhs, true, false};
+  const bool apart = shape.components != s->b[0].components;
+  md_field room[MD_PARITIES] = {0};
+  md_status status = MD_OK;
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
+    status = md_dirac_field(context, dirac, p, &fields[p]);
+    if (apart && status == MD_OK)
+      status = md_field_create(context, dirac->geometry, &shape, p, &room[p]);
+  }
+  if (apart && status == MD_OK) md_source_random(room, SOURCE_SEED);
+  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
+    status = md_field_take(context, &fields[p], apart ? &room[p] : &s->b[p], 0, n_rhs);
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&room[p]);
+  return status;
+}
+
 /* Seconds of a plain Deo or Doe of this operator, in turn. Collective. */
 static md_status time_hop(solve *s, md_dirac *dirac, double *hop_s) {
   md_context *context = s->bench->context;
   md_field fields[MD_PARITIES] = {0};
   md_hop_work work = {dirac, fields, MD_HOP_BOTH, 1, NULL};
-  md_status status = MD_OK;
-  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = md_dirac_field(context, dirac, p, &fields[p]);
-    if (status == MD_OK) status = md_field_widen(context, &fields[p], &s->b[p]);
-  }
-  status = md_agree(context, status);
+  md_status status = md_agree(context, fill(s, dirac, fields));
   if (status == MD_OK) status = time_one(context, dirac->shape.space, md_hop_pass, &work, hop_s);
   *hop_s *= 0.5;
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&fields[p]);
@@ -259,7 +291,7 @@ static md_status time_projection(solve *s, double *projection_s) {
   projection_pass pass = {.modes = &s->bench->modes, .mass = s->c->mass};
   md_status status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.r);
   if (status == MD_OK) status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.x);
-  if (status == MD_OK) status = md_field_widen(context, &pass.r, &s->b[MD_EVEN]);
+  if (status == MD_OK) status = md_field_take(context, &pass.r, &s->b[MD_EVEN], 0, rhs_block(s));
   status = md_agree(context, status);
   if (status == MD_OK)
     status = time_one(context, s->exact.shape.space, project, &pass, projection_s);
@@ -328,13 +360,16 @@ static md_status measure(solve *s) {
     f->outer = s->exact.backend;
     f->transport = md_halo_transport(iterating(s)->halo);
     f->packing_reason = iterating(s)->packing_reason;
+    f->inner_reason = s->inner_reason;
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
     f->joules = joules / n;
     f->sensors = told;
     f->seconds = md_statistics_of(samples, n);
     f->repetitions = n;
     f->timed_s = timed_s;
-    f->iteration_s = s->reported > 0 ? (s->last_s - s->first_s) / s->reported : NAN;
+    f->rhs_block = rhs_block(s);
+    const int parts = (s->c->request.n_rhs + f->rhs_block - 1) / f->rhs_block;
+    f->iteration_s = s->reported > 0 ? parts * s->loop_s / s->reported : NAN;
     f->operator_share = in_hops_s / s->seconds;
     f->norm = s->exact.norm;
   }
@@ -406,7 +441,8 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
-  cJSON_AddStringToObject(row, "packing_reason", f->packing_reason);
+  md_report_add(row, "packing_reason=%s rhs_block=%d", f->packing_reason, f->rhs_block);
+  if (f->inner_reason[0]) cJSON_AddStringToObject(row, "inner_reason", f->inner_reason);
   md_twist_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   md_sensors_report(row, &f->sensors);
@@ -444,18 +480,35 @@ static void skip(md_solver_bench *bench, const md_solver_case *c) {
            md_packing_name(c->request.packing), inner_of(c), reason);
 }
 
-md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c) {
-  solve s = {.bench = bench, .c = c};
-  md_solver_case done = *c; /* with the packing that was taken */
-  md_status status = create(&s);
+/* Puts what the rule chooses in the place of MD_INNER_AUTO. */
+static md_status choose_inner(solve *s, md_solver_case *c) {
+  const md_solver_bench *bench = s->bench;
+  const bool by_table = c->kind < MD_BENCH_DEFLATED;
+  if ((int)c->request.precision != MD_INNER_AUTO) return MD_OK;
+  c->request.precision = MD_DOUBLE;
+  const md_auto_inner facts = {.mass = c->mass,
+                               .tolerance = bench->tolerance,
+                               .deflates = c->kind == MD_BENCH_DEFLATED,
+                               .solver = by_table ? md_solvers()[c->kind] : &md_solver_cg,
+                               .n_rhs = c->request.n_rhs,
+                               .sites = (double)bench->links->geometry->volume};
+  return md_inner_choose(bench->context, c->backend, &facts, &c->request, s->inner_reason);
+}
+
+md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *asked) {
+  md_solver_case c = *asked; /* with what was chosen */
+  solve s = {.bench = bench, .c = &c};
+  md_status status = choose_inner(&s, &c);
+  if (status == MD_OK) status = create(&s);
   if (status == MD_OK) status = measure(&s);
   if (status == MD_OK) {
+    md_solver_case done = c; /* with the packing that was taken */
     done.request.packing = iterating(&s)->request.packing;
     status = add(bench, &done, &s.f);
   }
   destroy(&s);
   if (status == MD_OK || md_interrupt_name(bench->context)) return status;
   if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */
-  skip(bench, c);
+  skip(bench, &c);
   return MD_OK;
 }

@@ -7,7 +7,7 @@
 #include "dirac/eigen/eigen.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
-#include "links/action_links.h"
+#include "links/run.h"
 
 /* One run of bench solver: what its solves share. */
 typedef struct md_solver_bench {
@@ -48,10 +48,16 @@ const char *md_solver_kind_name(md_solver_kind kind);
 
 typedef struct md_solver_case {
   md_solver_kind kind;
-  const char *backend;        /* "auto" or a name of the table */
-  md_backend_request request; /* of the iterations: its precision is the inner one, or double */
+  const char *backend; /* "auto" or a name of the table */
+  /* Of the iterations: its precision is the inner one, double, or MD_INNER_AUTO. */
+  md_backend_request request;
   double mass;
 } md_solver_case;
+
+/* --inner A,B: md_precision, where MD_DOUBLE stands for none, or MD_INNER_AUTO, that of
+ * md_inner_choose, which is not one of `all`. */
+enum { MD_INNER_AUTO = MD_PRECISIONS };
+#define MD_BENCH_INNER_WORDS "none" MD_NARROW_PRECISION_WORDS "|auto"
 
 enum { MD_WARM_ITERATIONS = 3 };
 /* Solves for random sources `repetitions` times and for `seconds`, after MD_WARM_ITERATIONS of a
@@ -78,6 +84,8 @@ typedef struct md_solver_figures {
   const md_backend *backend, *outer; /* of the iterations; of the residual that decides */
   const char *transport;             /* of the halos of the iterations */
   const char *packing_reason;        /* why the iterations have their packing */
+  const char *inner_reason;          /* why their precision was chosen; "": it was given */
+  int rhs_block;                     /* right-hand sides that are solved at once */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
   double residual;                   /* largest true one */

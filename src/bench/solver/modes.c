@@ -130,7 +130,7 @@ enum { MODES_SEED = 1, MOST_RESTARTS = 1000 };
 static md_status keep(md_context *context, const md_eigen_result *found, md_precision store,
                       md_modes *modes) {
   const md_field *v = found->vectors;
-  const md_field_shape shape = {store, v->space, MD_FERMION_REALS, 1, true};
+  const md_field_shape shape = {store, v->space, MD_FERMION_REALS, 1, true, false};
   md_status status = md_modes_create(context, v->geometry, &shape, found->modes, modes);
   for (int i = 0; i < found->modes && status == MD_OK; i++) {
     modes->values[i] = found->values[i];

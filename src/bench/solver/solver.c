@@ -23,7 +23,7 @@ typedef struct settings {
   md_physics_options physics;
   md_reals masses;
   md_integers rhs;
-  md_choices solvers, inner; /* md_solver_kind; md_precision, where MD_DOUBLE stands for none */
+  md_choices solvers, inner; /* md_solver_kind; as MD_BENCH_INNER_WORDS says */
   md_bench_operators operators;
 } settings;
 
@@ -177,8 +177,8 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
       MD_OPTION(PARSED, "operators", &s->operators, "A,B", "BACKEND[:PACKING[:REALS]] [auto]",
                 .parse = md_bench_operators_read, .initial = "auto"),
       MD_OPTION(CHOICES, "inner", &s->inner, "A,B",
-                "precisions of the iterations, none: double [all]",
-                .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "all"),
+                "precisions of the iterations, none: double, or auto [all but that]",
+                .choices = MD_BENCH_INNER_WORDS, .initial = "all"),
       MD_PRECONDITION_OPTIONS(bench->how),
       MD_OPTION(INTEGERS, "rhs", &s->rhs, "N,M", "right-hand sides at once [1]", .initial = "1",
                 .low = 1, .high = MD_MAX_RHS, .group = MD_GROUP_TIMED),
@@ -220,6 +220,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
       "minidirac bench solver --lattice inputs/beta6.0_8x8x8x8.h5 --rhs 1,16 --inner none,single"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
   if (s->common.help) return MD_OK;
+  if (s->inner.all) s->inner.count--; /* but for auto */
   MD_TRY(md_solver_options_read(context, &bench->how, false, false, s->modes > 0));
   const bool files = s->lattice || s->physics.fat_file;
   if (!files == (s->dims[0] == 0))

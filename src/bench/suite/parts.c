@@ -250,7 +250,7 @@ static void add_times(md_suite *suite, const char *work, const char *format, dou
 
 static md_status write_once(md_suite *suite, const char *path, const md_lattice_format *format,
                             double *time_s) {
-  const bool thin = suite->links.action == MD_ACTION_NAIVE;
+  const bool thin = md_action_get(suite->links.action)->fields == 1;
   const md_lattice_output output = {
       .format = format,
       .precision = MD_DOUBLE,

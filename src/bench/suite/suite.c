@@ -17,19 +17,21 @@
 static const md_suite_class CLASSES[] = {
     {.name = "XS", .machine = "a look at the report, tests", .dims = {8, 8, 8, 8}, .mass = 0.1,
      .gemm_host = 256, .gemm_device = 1024, .plaquette = 0.59347680621925636,
-     .condensate = {0.46360834394249, NAN, 0.17650304578954}},
+     .condensate = {0.46360834394249, NAN, 0.17650304578954, 2.86385314819,
+                    0.115239037483, 0.102408799759}},
     {.name = "S", .machine = "a laptop", .dims = {16, 16, 16, 16}, .mass = 0.1,
      .gemm_host = 1024, .gemm_device = 4096, .plaquette = 0.59366200567522864,
-     .condensate = {0.46737819537382, NAN, 0.18035326591826}},
+     .condensate = {0.46737819537382, NAN, 0.18035326591826, 2.864866022254,
+                    0.118106526870, NAN}},
     {.name = "M", .machine = "one GPU", .dims = {32, 32, 32, 64}, .mass = 0.05,
      .gemm_host = 2048, .gemm_device = 8192, .plaquette = 0.59450331045673854,
-     .condensate = {0.26613859968526, NAN, 0.09237600511797}},
+     .condensate = {0.26613859968526, NAN, 0.09237600511797, NAN, NAN, NAN}},
     {.name = "L", .machine = "a node", .dims = {48, 48, 48, 96}, .mass = 0.02,
      .gemm_host = 4096, .gemm_device = 16384, .plaquette = 0.59443717062540335,
-     .condensate = {0.11797398818723, NAN, 0.03786287692914}},
+     .condensate = {0.11797398818723, NAN, 0.03786287692914, NAN, NAN, NAN}},
     {.name = "XL", .machine = "several nodes", .dims = {64, 64, 64, 128}, .mass = 0.01,
      .gemm_host = 8192, .gemm_device = 16384, .plaquette = 0.59446883540028395,
-     .condensate = {0.06113586865513, NAN, 0.01908252010923}}};
+     .condensate = {0.06113586865513, NAN, 0.01908252010923, NAN, NAN, NAN}}};
 /* clang-format on */
 
 /* minidirac bench suite: every part of the machine on one fixed problem, checked, and one figure of
@@ -174,6 +176,9 @@ static void report_problem(md_report *report, const md_suite *suite, const setti
   md_report_add(root, "action=%s mass=%g tolerance=%g beta=%g sweeps=%d seed=%d", s->action,
                 suite->class->mass, MD_SUITE_TOLERANCE, MD_SUITE_BETA, MD_SUITE_SWEEPS,
                 MD_SUITE_SEED);
+  md_backend_request request = {0};
+  md_physics_apply(&suite->physics, &request);
+  md_twist_report(root, &request);
   cJSON_AddBoolToObject(root, "golden", true); /* every class has a golden plaquette */
   const md_action action = md_physics_action(&suite->physics);
   cJSON_AddBoolToObject(root, "golden_condensate", !isnan(suite->class->condensate[action]));
@@ -223,7 +228,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 "what to time; without all of them there is no figure of merit [all]",
                 .choices = PARTS, .initial = "all"),
       MD_OPTION(CHOICE, "action", &s->action, NULL, "of the stencil and the solves [naive]",
-                .choices = "naive|hisq"),
+                .choices = "naive|hisq|wilson|domainwall|mobius"),
       MD_OPTION(CHOICE, "links-on", &s->links_on, NULL,
                 "where the heatbath makes the links, auto: a GPU where there is one [auto]",
                 .choices = "auto|cpu|gpu"),
@@ -232,7 +237,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                 .initial = "auto"),
       MD_OPTION(CHOICES, "inner", &suite->inner, "A,B",
                 "precisions of the solves' iterations, none: double [none,single,half]",
-                .choices = "none" MD_NARROW_PRECISION_WORDS, .initial = "none,single,half"),
+                .choices = MD_BENCH_INNER_WORDS, .initial = "none,single,half"),
       MD_OPTION(INTEGER, "repetitions", &s->repetitions, "N",
                 "timed samples of each solve, stencil and copy [3]", .low = 1, .high = 1000),
       MD_OPTION(REAL, "seconds", &suite->seconds, "S",
@@ -254,8 +259,11 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
       "minidirac bench suite --class S --json suite.json"};
   MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &s->common,
                          argc, argv));
+  if (suite->inner.all) suite->inner.count--; /* but for auto */
   suite->repetitions = (int)s->repetitions;
   suite->physics.action = s->action;
+  if (md_action_get(md_physics_action(&suite->physics))->walls)
+    suite->physics.slices = MD_SUITE_SLICES;
   suite->grid = s->common.grid;
   return s->common.help ? MD_OK : check_scratch(suite, s);
 }

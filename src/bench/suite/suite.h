@@ -16,7 +16,7 @@
  * (seed, sweep, direction, global site). Without overrelaxation a heatbath forgets rounding: two
  * chains that differ by 1e-14 agree again to 1e-15 a few sweeps later, so that the plaquette is the
  * same to 1e-10 on machines whose logarithms differ in the last bit. */
-enum { MD_SUITE_SWEEPS = 40, MD_SUITE_SEED = 11 };
+enum { MD_SUITE_SWEEPS = 40, MD_SUITE_SEED = 11, MD_SUITE_SLICES = 8 /* of domain walls */ };
 #define MD_SUITE_BETA 6.0
 #define MD_SUITE_TOLERANCE 1e-10 /* of the true residual */
 
@@ -38,7 +38,7 @@ typedef struct md_suite {
   md_physics_options physics;
   md_halo_request halo;
   md_bench_operators operators; /* of the solves */
-  md_choices inner;             /* of the solves; MD_DOUBLE stands for none */
+  md_choices inner;             /* of the solves; as MD_BENCH_INNER_WORDS says */
   int repetitions;
   double seconds;      /* that repetitions of a solve take at least */
   const char *scratch; /* folder for files that are written and read */

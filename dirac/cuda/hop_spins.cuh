@@ -1,0 +1,329 @@
+#pragma once
+
+#include <math_constants.h>
+#include <utility>
+
+extern "C" {
+#include "dirac/wilson/wilson.h"
+}
+#include "dirac/cuda/hop_many.cuh"
+
+/* H of quarks with four spins. A column is a slice of a right-hand side, number slice * n_rhs + rhs
+ * of its site; thread (j, i) of a block computes column j of the block's share at its i-th site, so
+ * that neighbouring threads share the links of a site, which a bulk copy brings to shared memory
+ * (STAGED), or, with few columns, are neighbouring sites (tiles of 32). Each neighbour is projected
+ * to half a spinor, which the link multiplies.
+ *
+ * Sites lie together (lattice/fields/field.h). A spinor of one right-hand side is 24 reals side by
+ * side, read by 16 bytes at a time: each line that a warp touches is used whole, though by loads
+ * behind each other, between which it stays in L1. The order of sites (tables.c) keeps the sites of
+ * a block in a box, whose inner neighbours come from L1 too. */
+enum { SPINOR = 24, HALF_SPINOR = 12 };
+
+/* A matrix of the fifth dimension as a polynomial, the sum of c[k] X^k; count 0: none. */
+template <class T> struct wall_terms {
+  int count;
+  T mass, c[MD_MOST_SLICES];
+};
+template <class T> static wall_terms<T> terms_of(const md_wall_matrix *m) {
+  wall_terms<T> t = {};
+  for (int k = 0; m && k < m->slices; k++) {
+    t.c[k] = (T)m->m[k];
+    if (m->m[k] != 0.0) t.count = k + 1;
+  }
+  if (m) t.mass = (T)m->mass;
+  return t;
+}
+
+template <class S> struct spin_arguments {
+  const S *links;
+  const md_row *rows;
+  const int32_t *order;
+  int first, count;           /* slots first .. first + count - 1 */
+  int n_rhs, columns, shares; /* columns of a site, which so many blocks share */
+  md_divisor per_row;
+  bool keep_links, backwards;
+  const S *in, *x; /* x NULL: plain assignment */
+  S *out;
+  const float *in_scale, *x_scale;
+  float *out_scale;
+  real_of<S> a, half_b; /* half_b is b */
+  real_of<S> unit[2];
+  bool adjoint; /* H^dag */
+  wall_terms<real_of<S>> of_hop, of_x;
+  const double *step; /* not served, nor are sums */
+  unit_sum *norm2;
+  const sum_units *units;
+};
+
+/* The spinor of a column, complex number k of it at at(k). */
+struct spinor_place {
+  int64_t first;
+  int step;
+  __device__ int64_t at(int k) const { return 2 * (first + (int64_t)k * step); }
+};
+static __device__ inline spinor_place place_of_spinor(int site, int column, int columns,
+                                                      int n_rhs) {
+  const int slice = n_rhs == 1 ? column : column / n_rhs, rhs = column - slice * n_rhs;
+  return {(int64_t)site * columns * HALF_SPINOR + slice * HALF_SPINOR * n_rhs + rhs, n_rhs};
+}
+
+template <class S, bool ONE>
+static __device__ inline void load_spinor(const S *data, const spinor_place &p,
+                                          real_of<S> psi[SPINOR]) {
+  constexpr int reals = ONE ? 16 / (int)sizeof(S) : 2;
+#pragma unroll
+  for (int k = 0; k < SPINOR; k += reals) {
+    const auto piece = *reinterpret_cast<const vector_of<S, reals> *>(
+        data + (ONE ? 2 * p.first + k : p.at(k / 2)));
+#pragma unroll
+    for (int e = 0; e < reals; e++) psi[k + e] = load_real(piece.v[e]);
+  }
+}
+
+template <class S, bool ONE>
+static __device__ inline void store_spinor(S *data, const spinor_place &p,
+                                           const real_of<S> psi[SPINOR]) {
+  constexpr int reals = ONE ? 16 / (int)sizeof(S) : 2;
+#pragma unroll
+  for (int k = 0; k < SPINOR; k += reals) {
+    vector_of<S, reals> piece;
+#pragma unroll
+    for (int e = 0; e < reals; e++) piece.v[e] = store_real<S>(psi[k + e]);
+    *reinterpret_cast<vector_of<S, reals> *>(data + (ONE ? 2 * p.first + k : p.at(k / 2))) = piece;
+  }
+}
+
+/* y += factor i^Q x of one spin. */
+template <int Q, class T> static __device__ inline void add_turned(T factor, const T *x, T *y) {
+#pragma unroll
+  for (int c = 0; c < 6; c += 2) {
+    const T re = Q == 0 ? x[c] : Q == 1 ? -x[c + 1] : Q == 2 ? -x[c] : x[c + 1];
+    const T im = Q == 0 ? x[c + 1] : Q == 1 ? x[c] : Q == 2 ? -x[c + 1] : -x[c];
+    y[c] += factor * re;
+    y[c + 1] += factor * im;
+  }
+}
+
+/* Spin K of the half spinor of a leg: sum += factor (1 -+ gamma_mu) u psi. sign i^Q is the entry of
+ * -+S_mu (dirac/wilson: gamma_mu = [[0, S], [S^dag, 0]]) in row K, which stands in column LOWER. */
+template <int K, int LOWER, int Q, class T>
+static __device__ inline void add_half(const T psi[SPINOR], const T u[18], T factor, T sign,
+                                       T sum[SPINOR]) {
+  T h[6], g[6] = {};
+#pragma unroll
+  for (int c = 0; c < 6; c++) h[c] = psi[6 * K + c];
+  add_turned<Q>(sign, psi + HALF_SPINOR + 6 * LOWER, h);
+  add_link_product<18>(u, h, g);
+  add_turned<0>(factor, g, sum + 6 * K);
+  add_turned<(4 - Q) % 4>(factor * sign, g, sum + HALF_SPINOR + 6 * LOWER);
+}
+
+/* S_x, S_y have their entries beside the diagonal. sign -1: of (1 +- gamma_mu). */
+template <int SWAP, int Q0, int Q1, class T>
+static __device__ inline void add_leg(const T psi[SPINOR], const T u[18], T factor, T sign,
+                                      T sum[SPINOR]) {
+  add_half<0, SWAP, Q0>(psi, u, factor, sign, sum);
+  add_half<1, 1 - SWAP, Q1>(psi, u, factor, sign, sum);
+}
+
+/* The leg of stored direction D: near and far of x, which of them is forward being told by `up`,
+ * then forward and backward of y, z and t. sign -1: of H^dag, where gamma_mu is -gamma_mu. */
+template <int D, class T>
+static __device__ inline void add_direction_leg(const T psi[SPINOR], const T u[18], T factor,
+                                                T sign, bool up, T sum[SPINOR]) {
+  if constexpr (D < 2) add_leg<1, 3, 3>(psi, u, factor, (D == 1) == up ? sign : -sign, sum);
+  if constexpr (D == 2) add_leg<1, 0, 2>(psi, u, factor, sign, sum);
+  if constexpr (D == 3) add_leg<1, 2, 0>(psi, u, factor, sign, sum);
+  if constexpr (D == 4) add_leg<0, 3, 1>(psi, u, factor, sign, sum);
+  if constexpr (D == 5) add_leg<0, 1, 3>(psi, u, factor, sign, sum);
+  if constexpr (D == 6) add_leg<0, 2, 2>(psi, u, factor, sign, sum);
+  if constexpr (D == 7) add_leg<0, 0, 0>(psi, u, factor, sign, sum);
+}
+
+/* Where a thread computes. */
+struct spin_place {
+  int site, h, row_sites, column;
+};
+
+template <class S, int R, bool ONE, bool STAGED, int D>
+static __device__ inline void add_neighbour(const spin_arguments<S> &a, const spin_place &at,
+                                            const md_row &row, const S *links, uint64_t policy,
+                                            real_of<S> sum[SPINOR]) {
+  using T = real_of<S>;
+  const int from = D == 0   ? at.site
+                   : D == 1 ? along(row, NULL, at.site, at.h, at.row_sites, 1)
+                            : across(row, D, at.h);
+  T psi[SPINOR], stored[R], u[18];
+  load_spinor<S, ONE>(a.in, place_of_spinor(from, at.column, a.columns, a.n_rhs), psi);
+  load_link<S, R, STAGED>(links, D, policy, stored);
+  full_link<R>(stored, u);
+  T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
+  if (R != 18 && row.bits >> (1 + D) & 1u) factor = -factor;
+  add_direction_leg<D>(psi, u, factor, a.adjoint ? T(-1) : T(1), row.bits & 1u, sum);
+}
+
+template <class S, int R, bool ONE, bool STAGED, int... D>
+static __device__ inline void
+add_neighbours(std::integer_sequence<int, D...>, const spin_arguments<S> &a, const spin_place &at,
+               const md_row &row, const S *links, uint64_t policy, real_of<S> sum[SPINOR]) {
+  (add_neighbour<S, R, ONE, STAGED, D>(a, at, row, links, policy, sum), ...);
+}
+
+/* v = the matrix times v, or its transpose, of the slices of a site, which the threads of a block
+ * have: half spinors go through shared memory, each in a stride that meets all banks. */
+template <class T> constexpr int half_stride = sizeof(T) == 8 ? HALF_SPINOR + 2 : HALF_SPINOR;
+template <class T>
+static __device__ inline void multiply_slices(const wall_terms<T> &m, bool adjoint, int n_rhs,
+                                              char *shared, T v[SPINOR]) {
+  constexpr int reals = 16 / (int)sizeof(T);
+  using piece = vector_of<T, reals>;
+  const int columns = (int)blockDim.x, column = (int)threadIdx.x;
+  T *const site = (T *)shared + (int)(threadIdx.y * blockDim.x) * half_stride<T>;
+#pragma unroll
+  for (int lower = 0; lower < 2; lower++) {
+    T *const half = v + lower * HALF_SPINOR;
+    __syncthreads(); /* what is there has been read */
+#pragma unroll
+    for (int k = 0; k < HALF_SPINOR; k += reals) {
+      piece p;
+#pragma unroll
+      for (int e = 0; e < reals; e++) p.v[e] = half[k + e];
+      *reinterpret_cast<piece *>(site + column * half_stride<T> + k) = p;
+    }
+    __syncthreads();
+#pragma unroll
+    for (int k = 0; k < HALF_SPINOR; k++) half[k] = T(0);
+    for (int term = 0; term < m.count; term++) {
+      const int from = column + ((lower == 1) != adjoint ? term : -term) * n_rhs;
+      const bool across = from < 0 || from >= columns;
+      const T c = across ? -m.mass * m.c[term] : m.c[term];
+      const int place = !across ? from : from < 0 ? from + columns : from - columns;
+#pragma unroll
+      for (int k = 0; k < HALF_SPINOR; k += reals) {
+        const piece p = *reinterpret_cast<const piece *>(site + place * half_stride<T> + k);
+#pragma unroll
+        for (int e = 0; e < reals; e++) half[k + e] += c * p.v[e];
+      }
+    }
+  }
+}
+
+/* out = a x + b sum, both multiplied by matrices where WALLS, with a new scale where all columns of
+ * the site are in the block. */
+template <class S, bool ONE, bool WALLS>
+static __device__ inline void finish_spinor(const spin_arguments<S> &a, const spin_place &at,
+                                            bool active, char *shared, real_of<S> sum[SPINOR]) {
+  using T = real_of<S>;
+  const spinor_place place = place_of_spinor(at.site, at.column, a.columns, a.n_rhs);
+#pragma unroll
+  for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
+  if (WALLS && a.of_hop.count > 0) multiply_slices(a.of_hop, a.adjoint, a.n_rhs, shared, sum);
+  if (a.x) {
+    T x[SPINOR];
+    load_spinor<S, ONE>(a.x, place, x);
+    if (WALLS && a.of_x.count > 0) multiply_slices(a.of_x, a.adjoint, a.n_rhs, shared, x);
+    const T factor = is_scaled<S> ? a.a * (T)a.x_scale[at.site] : a.a;
+#pragma unroll
+    for (int c = 0; c < SPINOR; c++) sum[c] += factor * x[c];
+  }
+  if constexpr (is_scaled<S>) {
+    float largest = 0.0f;
+#pragma unroll
+    for (int c = 0; c < SPINOR; c++) largest = larger_component<S>(largest, sum[c]);
+    if (blockDim.x > 1) largest = site_largest<S>(largest, (float *)shared);
+    const float scale = scale_of<S>(largest), inverse = inverse_of_scale<S>(scale);
+    if (active && threadIdx.x == 0) a.out_scale[at.site] = scale;
+#pragma unroll
+    for (int c = 0; c < SPINOR; c++) sum[c] *= inverse;
+  }
+  if (active) store_spinor<S, ONE>(a.out, place, sum);
+}
+
+/* Threads of a block: a scale wants all columns of a site in one. */
+constexpr int spin_threads = MD_SPIN_THREADS;
+template <bool ONE> constexpr int most_spin_threads = ONE ? spin_threads : 2 * spin_threads;
+template <class S, bool ONE> constexpr int least_spins() {
+  return !ONE ? 1 : sizeof(S) == 8 ? 2 : 3;
+}
+
+template <class S, int R, bool ONE, bool STAGED, bool WALLS>
+__global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
+    hop_spins(spin_arguments<S> a) {
+  extern __shared__ __align__(16) char memory[];
+  const int box = (int)blockIdx.x / a.shares; /* those of a site follow each other */
+  const int first = box * (int)blockDim.y, left = a.count - first;
+  md_release_successor();
+  if (STAGED) fetch_links<S, 8 * R>(a.links, a.first + first, min(left, (int)blockDim.y), memory);
+  const int column = ((int)blockIdx.x - box * a.shares) * (int)blockDim.x + (int)threadIdx.x;
+  const int index = (int)threadIdx.y < left ? first + (int)threadIdx.y : a.count - 1;
+  const bool active = (int)threadIdx.y < left && column < a.columns;
+  const int slot = a.first + index;
+  spin_place at = {a.order[slot], 0, (int)a.per_row.by, min(column, a.columns - 1)};
+  const int row_number = md_quotient(at.site, a.per_row);
+  at.h = at.site - row_number * at.row_sites;
+  const md_row row = a.rows[row_number];
+  const S *links = STAGED ? (const S *)memory + (index - first) * (8 * R)
+                          : a.links + (int64_t)(slot >> 5) * (32 * 8 * R) +
+                                (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
+  real_of<S> sum[SPINOR] = {};
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  add_neighbours<S, R, ONE, STAGED>(std::make_integer_sequence<int, 8>(), a, at, row, links,
+                                    link_policy(a.keep_links), sum);
+  finish_spinor<S, ONE, WALLS>(a, at, active, memory, sum);
+}
+
+/* WALLS: the threads of a block have all columns of their sites. */
+template <class S, int R, bool ONE, bool STAGED, bool WALLS = false>
+static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue) {
+  constexpr int site_bytes = STAGED ? 8 * R * (int)sizeof(S) : 0, most_bytes = 48 << 10;
+  const bool whole = is_scaled<S> || WALLS || s->columns_of_block > a.columns;
+  a.shares = whole ? 1 : (a.columns + s->columns_of_block - 1) / s->columns_of_block;
+  const int share = (a.columns + a.shares - 1) / a.shares; /* as even as they go */
+  int sites = share < spin_threads ? spin_threads / share : 1;
+  while (sites > 1 && sites * site_bytes > most_bytes) sites /= 2;
+  constexpr size_t number = WALLS ? half_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);
+  const size_t links = (size_t)sites * site_bytes, exchanged = (size_t)sites * share * number;
+  const dim3 grid((unsigned)((a.count + sites - 1) / sites * a.shares));
+  if (a.count > 0)
+    md_launch_early_on(queue, hop_spins<S, R, ONE, STAGED, WALLS>, grid, dim3(share, sites),
+                       links > exchanged ? links : exchanged, a);
+}
+
+template <class S, int R> static int hop_spins_reals(const md_stencil *s, const md_hop_call *call) {
+  const md_hop_end end = md_hop_end_of(call);
+  auto a = arguments_of<spin_arguments<S>, S>(s, call);
+  a.half_b = (real_of<S>)end.b;
+  a.adjoint = md_hop_step_of(call).adjoint;
+  a.order = s->order;
+  a.first = s->range[call->range].first;
+  a.count = s->range[call->range].count;
+  a.n_rhs = call->out->n_rhs;
+  a.columns = call->out->components / SPINOR * a.n_rhs;
+  a.in = (const S *)call->in->data;
+  a.in_scale = call->in->scale;
+  a.x = end.x ? (const S *)end.x->data : NULL;
+  a.x_scale = end.x ? end.x->scale : NULL;
+  a.out = (S *)call->out->data;
+  a.out_scale = call->out->scale;
+  a.of_hop = terms_of<real_of<S>>(md_hop_step_of(call).of_hop);
+  a.of_x = terms_of<real_of<S>>(md_hop_step_of(call).of_x);
+  const bool walls = a.of_hop.count + a.of_x.count > 0;
+  if (walls && a.n_rhs > 1)
+    launch_spins<S, R, false, true, true>(s, a, call->queue);
+  else if (walls)
+    launch_spins<S, R, true, true, true>(s, a, call->queue);
+  else if (a.n_rhs > 1)
+    launch_spins<S, R, false, true>(s, a, call->queue);
+  else if (s->tile == 1)
+    launch_spins<S, R, true, true>(s, a, call->queue);
+  else
+    launch_spins<S, R, true, false>(s, a, call->queue);
+  return (int)cudaGetLastError();
+}
+
+template <class S> int hop_spins_any(const md_stencil *s, const md_hop_call *call) {
+  return s->reals[0] == 18   ? hop_spins_reals<S, 18>(s, call)
+         : s->reals[0] == 12 ? hop_spins_reals<S, 12>(s, call)
+                             : hop_spins_reals<S, 8>(s, call);
+}

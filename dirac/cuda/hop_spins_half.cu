@@ -1,0 +1,3 @@
+#include "dirac/cuda/hop_spins.cuh"
+
+template int hop_spins_any<__half>(const md_stencil *, const md_hop_call *);

@@ -1,0 +1,308 @@
+#pragma once
+
+#include "dirac/tensor/stacked_finish.cuh"
+
+/* What a warp does for one output site of quarks with four spins: the fragments of packing.h's
+ * columns. Lane 4g+t has the directions t and t+4 of column g of a tile, as tile rows g and g+8
+ * (spins 0 and 1, or 2 and 3), and the links towards result g. */
+namespace stacked {
+
+/* How a lane's direction t mixes spins, see md_spin_partner_of; in t+4 the sign is the other.
+ * number(s, v): what is added to v[s]. */
+template <typename T> struct mixing {
+  uint32_t select[2]; /* of two registers: the partner of spin 0 or 2, and of 1 or 3, turned */
+  uint32_t sign[4];   /* 1 or -1 for the real and the imaginary part */
+  __device__ explicit mixing(int direction) {
+    constexpr uint32_t one = storage<T>::scaled ? 0x3c003c00u : 0x3f803f80u;
+#pragma unroll
+    for (int s = 0; s < 4; s++) {
+      const md_spin_partner p = md_spin_partner_of(direction, s);
+      if (s < 2) select[s] = (p.turn % 2 ? 0x1032 : 0x3210) + p.spin % 2 * 0x4444;
+      sign[s] =
+          one | (p.turn == 1 || p.turn == 2 ? 0x8000u : 0u) | (p.turn >= 2 ? 0x80000000u : 0u);
+    }
+  }
+  template <bool AHEAD> __device__ uint32_t projected(int s, const uint32_t v[4]) const {
+    const uint32_t partner = __byte_perm(v[s < 2 ? 2 : 0], v[s < 2 ? 3 : 1], select[s % 2]);
+    return fma_of<AHEAD>(T{}, partner, sign[s], v[s]);
+  }
+  template <bool AHEAD>
+  static __device__ uint32_t fma_of(T, uint32_t partner, uint32_t sign, uint32_t own) {
+    using two = std::conditional_t<storage<T>::scaled, __half2, __nv_bfloat162>;
+    const two p = *reinterpret_cast<const two *>(&partner);
+    const two sum = __hfma2(AHEAD ? p : __hneg2(p), *reinterpret_cast<const two *>(&sign),
+                            *reinterpret_cast<const two *>(&own));
+    return *reinterpret_cast<const uint32_t *>(&sum);
+  }
+};
+template <> struct mixing<double> {
+  bool odd, crossed;   /* turns; the partner of spin 0 is 3 */
+  uint32_t sign[4][2]; /* what to change in the upper half of a number */
+  __device__ explicit mixing(int direction)
+      : odd(md_spin_partner_of(direction, 0).turn % 2), crossed(direction % 4 < 2) {
+#pragma unroll
+    for (int s = 0; s < 4; s++) {
+      const md_spin_partner p = md_spin_partner_of(direction, s);
+      sign[s][0] = p.turn == 1 || p.turn == 2 ? 0x80000000u : 0u;
+      sign[s][1] = p.turn >= 2 ? 0x80000000u : 0u;
+    }
+  }
+  static __device__ double turned(double v, uint32_t sign) {
+    return __hiloint2double(__double2hiint(v) ^ static_cast<int>(sign), __double2loint(v));
+  }
+  template <bool AHEAD> __device__ double2 projected(int s, const double2 v[4]) const {
+    const double2 p = crossed ? v[3 - s] : v[s ^ 2];
+    const double re = turned(odd ? p.y : p.x, sign[s][0]);
+    const double im = turned(odd ? p.x : p.y, sign[s][1]);
+    return AHEAD ? make_double2(v[s].x + re, v[s].y + im) : make_double2(v[s].x - re, v[s].y - im);
+  }
+};
+
+/* One spinor of a source column: with one right-hand side (ONE) in 16 bits it is 48 bytes, read at
+ * once; else a pair lies pair_bytes behind the one before it. */
+template <typename T, bool ONE> struct spinor {
+  using number = typename storage<T>::number;
+  const char *at;
+  int pair_bytes;
+  __device__ spinor(const char *column, int apart) : at(column), pair_bytes(apart) {}
+  __device__ number operator()(int pair) const {
+    return *reinterpret_cast<const number *>(at + pair * pair_bytes);
+  }
+};
+template <typename T> struct spinor16 {
+  uint4 piece[3];
+  __device__ spinor16(const char *column, int) {
+#pragma unroll
+    for (int n = 0; n < 3; n++) piece[n] = reinterpret_cast<const uint4 *>(column)[n];
+  }
+  __device__ uint32_t operator()(int pair) const {
+    const uint4 &p = piece[pair / 4];
+    return pair % 4 == 0 ? p.x : pair % 4 == 1 ? p.y : pair % 4 == 2 ? p.z : p.w;
+  }
+};
+template <> struct spinor<__half, true> : spinor16<__half> { using spinor16::spinor16; };
+template <> struct spinor<__nv_bfloat16, true> : spinor16<__nv_bfloat16> {
+  using spinor16::spinor16;
+};
+
+/* c: the two accumulators of each of the tiles that a warp keeps at once. */
+template <typename T, int TILES>
+using spin_sums = typename storage<T>::accumulator[TILES][MD_SPIN_ACCUMULATORS][4];
+
+/* What does not change from site to site. ONE: one right-hand side, in 16 bits. PASSES: there are
+ * more columns than a warp keeps. ENDS: out = a x + b H in. */
+template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_worker {
+  using number = typename storage<T>::number;
+  using real = typename storage<T>::accumulator;
+  using sums = spin_sums<T, TILES>;
+  static constexpr bool scaled = storage<T>::scaled;
+  const md_tensor_call &call;
+  const lane at;
+  const mixing<T> mix;
+  int columns, pair_bytes;
+  typename storage<T>::links links; /* of the site to come */
+
+  __device__ explicit spin_worker(const md_tensor_call &c)
+      : call(c), at(), mix(at.t), columns(c.slices * c.n_rhs),
+        pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
+  __device__ int site_bytes() const {
+    return call.slices * 12 * call.n_rhs * static_cast<int>(sizeof(number));
+  }
+  /* Asks for the links of a site. */
+  __device__ void load(int64_t site) {
+    links = storage<T>::load_links(static_cast<const char *>(call.links) +
+                                       site * static_cast<int64_t>(72 * sizeof(number)),
+                                   at.slot);
+  }
+  /* Bytes from the site to the lane's column of a tile, the last one where there are fewer. */
+  __device__ int offset(int tile) const {
+    const int column = min(MD_SPIN_TILE * tile + at.g, columns - 1);
+    if constexpr (ONE) return column * 12 * static_cast<int>(sizeof(number));
+    const int slice = column / call.n_rhs;
+    return (column + 11 * slice * call.n_rhs) * static_cast<int>(sizeof(number));
+  }
+
+  /* Whether there is no tile `first` + k: of those that a warp keeps more than half are there. */
+  __device__ bool absent(int first, int k) const {
+    return k > (PASSES ? 0 : TILES / 2) && MD_SPIN_TILE * (first + k) >= columns;
+  }
+  /* c of the tiles from `first` on. HALVED: of half the numbers. */
+  template <bool HALVED>
+  __device__ void multiply(sums &c, int first, const char *ahead, const char *behind,
+                           const number (&b)[2][3]) const {
+#pragma unroll
+    for (int k = 0; k < TILES; k++) {
+#pragma unroll
+      for (int i = 0; i < 4; i++) c[k][0][i] = c[k][1][i] = 0;
+      if (absent(first, k)) continue;
+      const int column = offset(first + k);
+      const spinor<T, ONE> forward(ahead + column, pair_bytes);
+      const spinor<T, ONE> backward(behind + column, pair_bytes);
+#pragma unroll
+      for (int colour = 0; colour < 3; colour++) {
+        number v[4], w[4];
+#pragma unroll
+        for (int s = 0; s < 4; s++) {
+          v[s] = halved<HALVED>(forward(colour + 3 * s));
+          w[s] = halved<HALVED>(backward(colour + 3 * s));
+        }
+#pragma unroll
+        for (int s = 0; s < 4; s += 2)
+          stacked::multiply(
+              T{}, c[k][s / 2],
+              pair<T>{mix.template projected<true>(s, v), mix.template projected<true>(s + 1, v)},
+              pair<T>{mix.template projected<false>(s, w), mix.template projected<false>(s + 1, w)},
+              b[0][colour], b[1][colour]);
+      }
+    }
+  }
+  template <bool HALVED> static __device__ number halved(number v) {
+    if constexpr (HALVED && scaled) {
+      const __half2 half = __hmul2(*reinterpret_cast<const __half2 *>(&v), __float2half2_rn(0.5f));
+      return *reinterpret_cast<const uint32_t *>(&half);
+    }
+    return v;
+  }
+
+  /* Bytes from the start of a field to spin 0 of the lane's colour in a tile. */
+  __device__ int64_t place(int64_t site, int tile) const {
+    return site * site_bytes() + offset(tile) + min(at.t, 2) * pair_bytes;
+  }
+  /* The end of a hop; numbers of c come in units of 2^(unit - 127). Returns that of the results. */
+  __device__ int combine(sums &c, int first, int64_t site, int unit) const {
+    if constexpr (!ENDS) return unit;
+    int common = unit;
+    real factor_c = static_cast<real>(call.b), factor_x = static_cast<real>(call.a);
+    if constexpr (scaled) {
+      const int x_unit = __float_as_int(call.x_scale[site]) >> 23;
+      common = max(unit, x_unit);
+      factor_c *= power_of_two(127 + unit - common);
+      factor_x *= power_of_two(127 + x_unit - common);
+    }
+#pragma unroll
+    for (int k = 0; k < TILES; k++) {
+      if (absent(first, k)) continue;
+      const char *x = static_cast<const char *>(call.x) + place(site, first + k);
+#pragma unroll
+      for (int s = 0; s < 4; s++) {
+        const auto v =
+            widen(T{}, load_number<true>(reinterpret_cast<const number *>(x + 3 * s * pair_bytes)));
+        real *of = c[k][s / 2] + 2 * (s % 2);
+        of[0] = product_plus(factor_x, v.x, factor_c * of[0]);
+        of[1] = product_plus(factor_x, v.y, factor_c * of[1]);
+      }
+    }
+    return common;
+  }
+  /* Largest |c| as float bits, those of NaN where there is one: idle lanes repeat others. */
+  static __device__ uint32_t largest(const sums &c) {
+    float most = 0.0f;
+#pragma unroll
+    for (int k = 0; k < TILES; k++)
+#pragma unroll
+      for (int i = 0; i < 8; i++)
+        asm("max.NaN.f32 %0, %0, %1;" : "+f"(most) : "f"(fabsf(c[k][i / 4][i % 4])));
+    return __reduce_max_sync(0xffffffffu, __float_as_uint(most));
+  }
+  /* Rounds and stores. */
+  __device__ void store(const sums &c, int first, int64_t site, real factor) const {
+#pragma unroll
+    for (int k = 0; k < TILES; k++) {
+      const int column = MD_SPIN_TILE * (first + k) + at.g;
+      if (absent(first, k)) continue;
+      number v[4];
+#pragma unroll
+      for (int s = 0; s < 4; s++) {
+        const real *of = c[k][s / 2] + 2 * (s % 2);
+        v[s] = narrow(T{}, factor * of[0], factor * of[1]);
+      }
+      const bool stores = at.t < 3 && column < columns;
+      char *to = static_cast<char *>(call.out) + site * site_bytes() + offset(first + k);
+      if constexpr (ONE && storage<T>::adjacent) {
+        store_column(to, v, stores);
+      } else if (stores) {
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+          __stcs(reinterpret_cast<number *>(to + (at.t + 3 * s) * pair_bytes), v[s]);
+      }
+    }
+  }
+  /* The 48 bytes of a column: lane t < 3 has colour t of the four spins, and stores numbers 4t to
+   * 4t+3, the first and the last of which are its own. */
+  __device__ void store_column(char *to, const uint32_t v[4], bool stores) const {
+    uint32_t r[4]; /* from spin t on */
+#pragma unroll
+    for (int n = 0; n < 4; n++)
+      r[n] = at.t == 0 ? v[n] : at.t == 1 ? v[(n + 1) % 4] : v[(n + 2) % 4];
+    const int base = 4 * at.g, t = min(at.t, 2);
+    const uint32_t second = __shfl_sync(0xffffffffu, r[3], base + (t + 1) % 3);
+    const uint32_t third = __shfl_sync(0xffffffffu, r[2], base + (t + 2) % 3);
+    if (stores) __stcs(reinterpret_cast<uint4 *>(to) + t, make_uint4(r[0], second, third, r[1]));
+  }
+
+  /* One output site, whose links are there; `next` asks for those of the next one as soon as these
+   * are used. ahead, behind: the sources in the lane's two directions; f: see factors_of; unit: the
+   * biased exponent of the largest of the sources' scales. */
+  template <class NEXT>
+  __device__ void run(int64_t site, const char *ahead, const char *behind, factors f, int unit,
+                      bool assigned, NEXT next) {
+    number b[2][3];
+#pragma unroll
+    for (int n = 0; n < 6; n++)
+      b[n / 3][n % 3] = column_of(T{}, piece_of(links, n), n < 3 ? f.forward : f.backward, at.g);
+    next();
+    if constexpr (PASSES)
+      run_passes(site, ahead, behind, b, unit, assigned);
+    else
+      run_once(site, ahead, behind, b, unit, assigned);
+  }
+  /* All tiles at once. The sum of two numbers of half may be beyond it: then all are halved. */
+  __device__ void run_once(int64_t site, const char *ahead, const char *behind,
+                           const number (&b)[2][3], int unit, bool assigned) const {
+    sums c;
+    multiply<false>(c, 0, ahead, behind, b);
+    int common = combine(c, 0, site, unit);
+    if constexpr (scaled) {
+      uint32_t most = largest(c);
+      if (most >= 0x7f800000u) {
+        multiply<true>(c, 0, ahead, behind, b);
+        common = combine(c, 0, site, unit + 1);
+        most = largest(c);
+      }
+      float factor;
+      const float scale = scale_of(most, common, &factor);
+      if (!assigned) return;
+      if (threadIdx.x % 32 == 0) call.out_scale[site] = scale;
+      store(c, 0, site, factor);
+    } else if (assigned) {
+      store(c, 0, site, 1);
+    }
+  }
+  /* The scale is shared by all columns: with more of them than a warp keeps the products are formed
+   * twice, first for the largest result. */
+  __device__ void run_passes(int64_t site, const char *ahead, const char *behind,
+                             const number (&b)[2][3], int unit, bool assigned) const {
+    sums c;
+    uint32_t most = 0;
+    int common = unit;
+    real factor = 1;
+    for (int k = 0; scaled && MD_SPIN_TILE * k < columns; k += TILES) {
+      multiply<true>(c, k, ahead, behind, b);
+      common = combine(c, k, site, unit + 1);
+      most = max(most, largest(c));
+    }
+    if constexpr (scaled) {
+      float of_numbers;
+      const float scale = scale_of(most, common, &of_numbers);
+      if (assigned && threadIdx.x % 32 == 0) call.out_scale[site] = scale;
+      factor = of_numbers;
+    }
+    for (int k = 0; assigned && MD_SPIN_TILE * k < columns; k += TILES) {
+      multiply<scaled>(c, k, ahead, behind, b);
+      combine(c, k, site, unit + 1);
+      store(c, k, site, factor);
+    }
+  }
+};
+
+} // namespace stacked

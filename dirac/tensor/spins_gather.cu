@@ -1,0 +1,76 @@
+#include "dirac/tensor/spins.cuh"
+
+/* Packing `stacked` of quarks with four spins, neighbours gathered from global memory: a warp takes
+ * a group of eight output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g. */
+namespace stacked {
+
+enum { SPIN_WARPS = 4, SPIN_GROUP = 8 };
+
+template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS>
+__global__ void __launch_bounds__(32 * SPIN_WARPS, storage<T>::adjacent ? 4 : 3)
+    gather_spins(const __grid_constant__ md_tensor_call call) {
+  spin_worker<T, ONE, TILES, PASSES, ENDS> work(call);
+  md_release_successor();
+  const int64_t group =
+      (static_cast<int64_t>(blockIdx.x) * SPIN_WARPS + threadIdx.x / 32) * SPIN_GROUP;
+  if (group >= call.count) return;
+  const lane &at = work.at;
+  const int64_t entry = min(group + at.g, call.count - 1);
+  const int site = call.list ? call.list[entry] : static_cast<int>(entry);
+  const int ahead = __ldcs(call.neighbour + at.t * call.sites + site);
+  const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
+  work.load(__shfl_sync(0xffffffffu, site, 0));
+  md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(SPIN_GROUP)));
+  uint32_t ratios = 0;
+  int units = 127;
+  if constexpr (storage<T>::scaled) {
+    const float of_ahead = call.source_scale[ahead], of_behind = call.source_scale[behind];
+    units = largest_exponent(of_ahead, of_behind);
+    ratios = ratios_to(units, of_ahead, of_behind);
+  }
+  const char *source = static_cast<const char *>(call.source);
+  const int64_t site_bytes = work.site_bytes();
+  for (int n = 0; n < left; n++) {
+    const int from = 4 * n + at.t;
+    const int64_t forward = __shfl_sync(0xffffffffu, ahead, from);
+    const int64_t backward = __shfl_sync(0xffffffffu, behind, from);
+    factors f = {};
+    if constexpr (storage<T>::scaled) f = factors_of(__shfl_sync(0xffffffffu, ratios, from), at.g);
+    work.run(of_site(site, n), source + forward * site_bytes, source + backward * site_bytes, f,
+             of_site(units, n), true,
+             [&] { work.load(of_site(site, min(n + 1, SPIN_GROUP - 1))); });
+  }
+}
+
+template <typename T, bool ONE, int TILES, bool PASSES = false>
+cudaError_t launch_spins(const md_tensor_call *call) {
+  const int64_t sites_per_block = SPIN_WARPS * SPIN_GROUP;
+  const unsigned blocks =
+      static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
+  if (blocks == 0) return cudaSuccess;
+  const auto kernel = call->x ? gather_spins<T, ONE, TILES, PASSES, true>
+                              : gather_spins<T, ONE, TILES, PASSES, false>;
+  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * SPIN_WARPS), 0, *call);
+  return cudaGetLastError();
+}
+
+/* In double the tiles of a site share nothing but its links. */
+template <typename T> cudaError_t gather_columns(const md_tensor_call *call) {
+  const int tiles = (call->slices * call->n_rhs + MD_SPIN_TILE - 1) / MD_SPIN_TILE;
+  if constexpr (!storage<T>::adjacent)
+    return launch_spins<T, false, 1, true>(call);
+  else if (call->n_rhs > 1)
+    return tiles == 1 ? launch_spins<T, false, 1>(call) : launch_spins<T, false, 2, true>(call);
+  else
+    return tiles == 1   ? launch_spins<T, true, 1>(call)
+           : tiles == 2 ? launch_spins<T, true, 2>(call)
+                        : launch_spins<T, true, MD_MOST_SLICES / MD_SPIN_TILE>(call);
+}
+
+} // namespace stacked
+
+md_status md_tensor_gather_spins(md_context *context, const md_tensor_call *call) {
+  const auto launch = [&](auto number) { return stacked::gather_columns<decltype(number)>(call); };
+  return md_cuda_status(context, stacked::by_storage(call->precision, launch), "stacked kernel");
+}

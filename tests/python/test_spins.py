@@ -1,0 +1,60 @@
+"""Quarks with four spins: the package against the program, and M against what it must be."""
+import unittest
+
+import numpy as np
+
+import minidirac as md
+from oracle import LATTICE, report
+
+FIVE = {"Ls": 4, "M5": 1.7, "b5": 1.3, "c5": 0.3}
+WORDS = [word for name, value in FIVE.items() for word in (f"--{name}", str(value))]
+
+
+class Spins(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.lattice = md.load(LATTICE)
+
+    def test_wilson(self):
+        want = report("solve", "--lattice", LATTICE, "--action", "wilson", "--mass", "-0.3", "--source", "point:1,0,2,3")
+        for words in ({}, {"inner": "single"}, {"solver": "bicgstab"}):
+            found = md.solve(self.lattice, "point:1,0,2,3", mass=-0.3, action="wilson", tol=1e-11, **words)
+            self.assertTrue(found.converged)
+            self.assertEqual(found.x.shape, (12, *self.lattice.shape, 4, 3))
+            pion = (abs(found.x) ** 2).sum(axis=(0, 2, 3, 4, 5, 6))
+            np.testing.assert_allclose(pion, want["pion_correlator"], rtol=1e-8)
+        b = md.source(self.lattice, "point:1,0,2,3", spins=4)
+        quark = md.Quark(self.lattice, "wilson", n_rhs=12)
+        self.assertLess(np.linalg.norm(quark.apply(found.x, -0.3) - b), 1e-10 * np.linalg.norm(b))
+        np.testing.assert_allclose(md.pion_correlator(self.lattice, -0.3, "wilson", source=(1, 0, 2, 3)), pion, rtol=1e-8)
+        # g5 M g5 = M^dag, and M = 4 + m - H / 2
+        rng = np.random.default_rng(2)
+        v = [rng.normal(size=(*self.lattice.shape, 4, 3)) + 1j * rng.normal(size=(*self.lattice.shape, 4, 3)) for _ in "ab"]
+        g5 = np.array([1, 1, -1, -1])[:, None]
+        one = md.Quark(self.lattice, "wilson")
+        m = [one.apply(v[0], 0.2), g5 * one.apply(g5 * v[1], 0.2)]
+        self.assertAlmostEqual(abs(np.vdot(v[1], m[0]) - np.vdot(m[1], v[0])) / abs(np.vdot(v[1], m[0])), 0, delta=1e-13)
+        hop = sum(md.hop(self.lattice, v[0], parity, action="wilson") for parity in (0, 1))
+        np.testing.assert_allclose(m[0], 4.2 * v[0] - hop / 2, atol=1e-13)
+
+    def test_walls(self):
+        want = report("solve", "--lattice", LATTICE, "--action", "mobius", "--mass", "0.2", *WORDS)
+        found = md.solve(self.lattice, "point:0,0,0,0", mass=0.2, action="mobius", tol=1e-11, **FIVE)
+        pion = (abs(found.x) ** 2).sum(axis=(0, 2, 3, 4, 5, 6))
+        np.testing.assert_allclose(pion, want["pion_correlator"], rtol=1e-8)
+        field = np.ones((*self.lattice.shape, 4, 4, 3))
+        self.assertEqual(md.hop(self.lattice, field, action="mobius", **FIVE).shape, field.shape)
+
+    def test_refusals(self):
+        colour = np.ones((*self.lattice.shape, 3))
+        for words, call in (("takes no --Ls", lambda: md.Quark(self.lattice, "wilson", Ls=8)),
+                            ("takes no --b5", lambda: md.Quark(self.lattice, "domainwall", b5=1.5)),
+                            ("slices must be within", lambda: md.Quark(self.lattice, "mobius", Ls=99)),
+                            ("sources must have the shape", lambda: md.solve(self.lattice, colour, action="wilson")),
+                            ("eigen of the library serves", lambda: md.eigen(self.lattice, 2, action="wilson"))):
+            with self.assertRaisesRegex(md.InputError, words):
+                call()
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,108 @@
+/* On a device: the matrices of the fifth dimension, and Schur complements over them, against the
+ * host's. */
+#include "base/device.h"
+#include "lattice/fields/linear.h"
+#include "wilson_support.h"
+
+#include <stdio.h>
+
+static const int slices_of[] = {1, 2, 3, 5, 8, 12, 16}, counts[] = {1, 3, 16};
+enum { SLICES = sizeof slices_of / sizeof *slices_of };
+
+static md_backend_request request_of(int slices, int n_rhs) {
+  return (md_backend_request){.n_rhs = n_rhs,
+                              .antiperiodic = true,
+                              .action = slices > 1 ? MD_ACTION_MOBIUS : MD_ACTION_WILSON,
+                              .walls = {slices > 1 ? slices : 0, 1.8, 1.5, 0.5}};
+}
+
+/* The result of the device in double on the host beside that of the same numbers there. */
+static void compare_apply(md_context *context, const md_geometry *g, md_precision precision,
+                          const md_backend_request *r, const md_wall_matrix *m,
+                          const md_wall_way *way) {
+  const md_field_shape wide = {MD_DOUBLE, MD_HOST, md_request_reals(r), r->n_rhs, true, false};
+  md_field_shape narrow = {precision, MD_DEVICE, md_request_reals(r), r->n_rhs, true, true};
+  md_field in, out, got, in_device, out_device;
+  char name[128];
+  md_test_random_shape(context, g, &wide, MD_EVEN, 5, &in);
+  md_test_random_shape(context, g, &wide, MD_EVEN, 6, &out);
+  MD_REQUIRE(context, md_field_create(context, g, &wide, MD_EVEN, &got));
+  MD_REQUIRE(context, md_field_create(context, g, &narrow, MD_EVEN, &in_device));
+  MD_REQUIRE(context, md_field_create(context, g, &narrow, MD_EVEN, &out_device));
+  MD_REQUIRE(context, md_field_convert(context, &in_device, &in));
+  MD_REQUIRE(context, md_field_convert(context, &out_device, &out));
+  MD_REQUIRE(context, md_field_convert(context, &in, &in_device)); /* as it was rounded */
+  MD_REQUIRE(context, md_field_convert(context, &out, &out_device));
+  md_wall_apply(m, way, &in, &out);
+  md_wall_apply(m, way, &in_device, &out_device);
+  MD_REQUIRE(context, md_field_convert(context, &got, &out_device));
+  snprintf(name, sizeof name, "%s, %d slices, %d rhs, %s%s%s", md_precision_name(precision),
+           md_request_slices(r), r->n_rhs, way->adjoint ? "adjoint " : "",
+           way->gamma5 ? "gamma5 " : "", way->add ? "added" : "");
+  md_require_at_most(md_test_distance(context, &got, &out), 6.0 * md_precision_roundoff(precision),
+                     name);
+  md_field *all[] = {&in, &out, &got, &in_device, &out_device};
+  for (int i = 0; i < 5; i++) md_field_destroy(all[i]);
+}
+
+static void walls(void **state) {
+  md_context *context = *state;
+  static const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE, MD_HALF, MD_BF16};
+  md_geometry *g = md_test_geometry(context, 4, 4, 2, 6, false);
+  for (int k = 0; k < SLICES * 3 * 4; k++) {
+    md_backend_request r = request_of(slices_of[k / 12], counts[k / 4 % 3]);
+    md_wall_matrices w;
+    if (k % 3 == 2) r.walls.height = 4.2; /* no recursion */
+    MD_REQUIRE(context, md_wall_matrices_make(context, &r, -0.3, &w));
+    const md_wall_matrix *of[] = {&w.a, &w.b, &w.inverse, &w.k, NULL};
+    for (int i = 0; i < 5; i++) {
+      const md_wall_way way = {(i + k) % 2, (i + k) / 2 % 2, (i + k) / 4 % 2, -0.7};
+      compare_apply(context, g, precisions[k % 4], &r, of[i], &way);
+    }
+  }
+  md_geometry_destroy(g);
+}
+
+/* S in, or S^dag in, in double on the host. */
+static void schur_of(md_context *context, const md_gauge *gauge, const char *backend,
+                     const md_backend_request *r, bool adjoint, const md_field *in, md_field *out) {
+  md_dirac dirac;
+  md_operator full;
+  md_field from, to;
+  MD_REQUIRE(context, md_dirac_create(context, gauge, backend, r, &dirac));
+  MD_REQUIRE(context, md_full_create(context, &dirac, 0.1, &full));
+  MD_REQUIRE(context, md_dirac_field(context, &dirac, MD_EVEN, &from));
+  MD_REQUIRE(context, md_dirac_field(context, &dirac, MD_EVEN, &to));
+  MD_REQUIRE(context, md_field_convert(context, &from, in));
+  MD_REQUIRE(context, md_wilson_schur(context, &full, adjoint, &to, &from));
+  MD_REQUIRE(context, md_field_convert(context, out, &to));
+  md_field_destroy(&from);
+  md_field_destroy(&to);
+  md_operator_destroy(&full);
+  md_dirac_destroy(&dirac);
+}
+
+static void schur(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 4, 4, 4, 8, true);
+  md_gauge gauge;
+  md_test_random_gauge(context, g, 11, &gauge);
+  for (int k = 0; k < SLICES * 2; k++) {
+    const md_backend_request r = request_of(slices_of[k / 2], 1 + k / 2 % 2);
+    const md_field_shape shape = {MD_DOUBLE, MD_HOST, md_request_reals(&r), r.n_rhs, true, false};
+    md_field in, expected, got;
+    md_test_random_shape(context, g, &shape, MD_EVEN, 5, &in);
+    MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &expected));
+    MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &got));
+    schur_of(context, &gauge, "cpu_simd", &r, k % 2, &in, &expected);
+    schur_of(context, &gauge, "cuda", &r, k % 2, &in, &got);
+    md_require_at_most(md_test_distance(context, &got, &expected), 1e-14, "the Schur complement");
+    md_field *all[] = {&in, &expected, &got};
+    for (int i = 0; i < 3; i++) md_field_destroy(all[i]);
+  }
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(walls), cmocka_unit_test(schur)};
+MD_RUN_TESTS(tests)

@@ -1,0 +1,91 @@
+/* Matrices of the fifth dimension slice by slice against the same as dense matrices in double:
+ * every storage type, one and many right-hand sides, both chiralities and their transposes,
+ * factors, gamma_5, results that are added, and two of one source. */
+#include "dirac/wilson/wilson.h"
+#include "support.h"
+
+#include <stdio.h>
+
+static const md_walls walls[] = {{2, 1.8, 1.0, 0.0},
+                                 {8, 1.8, 1.0, 0.0},
+                                 {5, 1.8, 1.5, 0.5},
+                                 {3, 1.2, 0.6, 0.1},
+                                 {4, 1.0, 0.5, 2.5}};
+static const double masses[] = {0.1, 0.0, -0.3};
+enum { WALLS = sizeof walls / sizeof *walls, MASSES = 3, MATRICES = 5 };
+
+/* Fields of one shape: what is read, and what two results are added to. */
+typedef struct trial {
+  md_field in, out[MD_MOST_WALL_OUTPUTS];
+} trial;
+
+static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
+                 int slices, const trial *values, trial *t) {
+  const md_field_shape shape = {precision, MD_HOST, 24 * slices, n_rhs, true, false};
+  md_field *of[] = {&t->in, &t->out[0], &t->out[1]};
+  const md_field *from[] = {&values->in, &values->out[0], &values->out[1]};
+  for (int k = 0; k < 3; k++) {
+    MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, of[k]));
+    MD_REQUIRE(context, md_field_convert(context, of[k], from[k]));
+  }
+}
+
+static void drop(trial *t) {
+  md_field_destroy(&t->in);
+  for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++) md_field_destroy(&t->out[k]);
+}
+
+/* Two matrices of m, in ways that follow from `which`. */
+static void apply(const md_wall_matrices *m, int which, bool dense, trial *t) {
+  md_wall_matrix of[MATRICES] = {m->a, m->b, m->inverse, m->k};
+  for (int k = 0; k < MATRICES; k++) of[k].dense = dense || of[k].dense;
+  md_wall_output to[MD_MOST_WALL_OUTPUTS];
+  for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++) {
+    const int matrix = (which + 2 * k) % MATRICES, way = which / MATRICES + k;
+    to[k] =
+        (md_wall_output){matrix < MATRICES - 1 ? &of[matrix] : NULL,
+                         {.adjoint = way & 1, .gamma5 = way & 2, .add = way & 4, .factor = -0.7},
+                         &t->out[k]};
+  }
+  md_wall_apply_to(&t->in, MD_MOST_WALL_OUTPUTS, to);
+}
+
+static void compare(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
+                    const md_walls *w, double mass) {
+  const md_backend_request request = {.action = MD_ACTION_MOBIUS, .walls = *w};
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, 24 * w->slices, n_rhs, true, false};
+  md_wall_matrices m;
+  trial random, mine, exact;
+  MD_REQUIRE(context, md_wall_matrices_make(context, &request, mass, &m));
+  md_test_random_shape(context, g, &shape, MD_EVEN, 1, &random.in);
+  for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++)
+    md_test_random_shape(context, g, &shape, MD_EVEN, 2 + (uint64_t)k, &random.out[k]);
+  for (int which = 0; which < 8 * MATRICES; which++) {
+    char name[128];
+    make(context, g, precision, n_rhs, w->slices, &random, &mine);
+    make(context, g, MD_DOUBLE, n_rhs, w->slices, &mine, &exact);
+    apply(&m, which, false, &mine);
+    apply(&m, which, true, &exact);
+    snprintf(name, sizeof name, "%s, %d rhs, %d slices, mass %g, way %d",
+             md_precision_name(precision), n_rhs, w->slices, mass, which);
+    for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++)
+      md_require_at_most(md_test_distance(context, &mine.out[k], &exact.out[k]),
+                         4.0 * md_precision_roundoff(precision), name);
+    drop(&mine);
+    drop(&exact);
+  }
+  drop(&random);
+}
+
+static void slices_follow_from_each_other(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 6, 2, 2, 2, false);
+  for (int precision = 0; precision < MD_PRECISIONS; precision++)
+    for (int n_rhs = 1; n_rhs < 4; n_rhs += 2)
+      for (int k = 0; k < WALLS * MASSES; k++)
+        compare(context, g, (md_precision)precision, n_rhs, &walls[k % WALLS], masses[k / WALLS]);
+  md_geometry_destroy(g);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(slices_follow_from_each_other)};
+MD_RUN_TESTS(tests)
