@@ -48,7 +48,7 @@ across() {
   local limit=$1
   shift
   in_node $near timeout -k 5 "$limit" mpirun --host "${addresses[0]}:2,${addresses[1]}:2" --map-by slot \
-    --mca plm_rsh_agent "$remote" -x OMP_NUM_THREADS=1 -x OMP_WAIT_POLICY -n 4 "$@"
+    --mca plm_rsh_agent "$remote" -x OMP_NUM_THREADS=1 -x OMP_WAIT_POLICY ${ASAN_OPTIONS:+-x ASAN_OPTIONS} -n 4 "$@"
 }
 
 numbers() { grep -E '^\s*"(iterations|residual_history|relative_residual|pion_correlator|grid)":' "$1"; }
