@@ -18,18 +18,18 @@ bool md_auto_takes_block(const md_auto_facts *f, double *steps, double *resolved
 
 bool md_auto_inner_fits(const md_auto_inner *f, md_precision precision, double *noise,
                         double *most) {
-  const double roundoff = md_precision_roundoff(precision), least = f->mass * f->mass;
-  const double above = md_low_modes_kappa(f->modes, least, least + MD_AUTO_MOST);
-  const md_auto_facts facts = {f->n_rhs, above, f->tolerance, f->sites, 1.5 * f->sites, f->on_host};
+  static const double half[MD_AUTO_WAYS] = MD_AUTO_ROUNDING_HALF;
+  static const double single[MD_AUTO_WAYS] = MD_AUTO_ROUNDING_SINGLE;
+  const double kappa = md_update_kappa(f->mass * f->mass, MD_AUTO_MOST);
+  const md_auto_facts facts = {f->n_rhs, kappa, f->tolerance, f->sites, 1.5 * f->sites, f->on_host};
   double steps, resolved;
   const bool block =
       f->solver == &md_solver_block ||
       (f->solver == &md_solver_auto && md_auto_takes_block(&facts, &steps, &resolved));
-  *noise = roundoff * md_update_kappa(least, MD_AUTO_MOST);
-  *most = block ? MD_AUTO_ROUNDING_BLOCK : f->deflates ? MD_AUTO_ROUNDING_MODES : MD_AUTO_ROUNDING;
-  if (*noise <= *most) return true;
-  return f->modes &&
-         MD_MODES_AMPLIFIED * md_low_modes_noise(f->modes, above, MD_AUTO_MOST, roundoff) <= 1.0;
+  const int way = f->deflates ? MD_AUTO_DEFLATES : block ? MD_AUTO_BLOCK : MD_AUTO_PLAIN;
+  *noise = md_precision_roundoff(precision) * kappa;
+  *most = (precision == MD_HALF ? half : single)[way];
+  return *noise <= *most;
 }
 
 static md_status iterate_by(md_context *context, const md_solver_job *job, bool block,

@@ -44,10 +44,9 @@ double md_low_modes_noise(const md_modes *modes, double kappa, double spread, do
 md_status md_outer_create(md_outer *o, double roundoff) {
   const md_modes *modes = o->request->modes;
   const md_operator *a = o->a;
-  if (modes && modes->count > 0) {
+  if (modes && modes->count > 0) { /* 32: of the iterations until an update, as measured */
     const double kappa = md_low_modes_kappa(modes, a->least, a->most);
-    o->low_noise =
-        MD_MODES_AMPLIFIED * md_low_modes_noise(modes, kappa, a->most - a->least, roundoff);
+    o->low_noise = 32.0 * md_low_modes_noise(modes, kappa, a->most - a->least, roundoff);
   }
   for (int r = 0; r < o->state->n_rhs; r++) o->best[r] = sqrt(o->state->r_norm2[r]);
   return md_operator_field(o->context, a, &o->scratch);

@@ -85,8 +85,6 @@ double md_low_modes_kappa(const md_modes *modes, double least, double most);
 /* What |r| can have in the modes after a projection and iterations of this roundoff, over |r|: the
  * vectors are rounded, and eigenvectors up to their residuals only; spread = most - least. */
 double md_low_modes_noise(const md_modes *modes, double kappa, double spread, double roundoff);
-/* How often the iterations until an update bring that back, as measured. */
-#define MD_MODES_AMPLIFIED 32.0
 
 /* The double-precision side of solvers whose iterations run in a narrower precision: the solution
  * state->x, the true residual state->r = s - A x of the last update, the source s in state->p. What

@@ -113,7 +113,6 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   const md_auto_inner facts = {.mass = o->mass,
                                .tolerance = o->tolerance,
                                .deflates = o->deflate != NULL,
-                               .modes = o->deflate ? &run->modes : NULL,
                                .solver = o->how.by,
                                .n_rhs = request->n_rhs,
                                .sites = (double)geometry->volume};

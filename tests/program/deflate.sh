@@ -31,7 +31,7 @@ for inner in none single half; do
   done
 done
 # The rule of --inner auto: with modes, and without them at a heavy mass, and its bits.
-for at in "single 0.002 1 --deflate $work/double.h5" 'half 0.05 1' 'single 0.05 2'; do
+for at in "none 0.002 1 --deflate $work/double.h5" 'half 0.05 1' 'single 0.05 2'; do
   read -r wanted mass rhs options <<<"$at"
   solve 1 --inner auto $options
   [ "$(key inner "$report")" = "\"$wanted\"" ] || complain "$at: $(key inner "$report"), $(key inner_reason "$report")"
