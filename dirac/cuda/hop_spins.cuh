@@ -278,8 +278,8 @@ template <class S, int R, bool ONE, bool STAGED, bool WALLS = false>
 static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue) {
   constexpr int site_bytes = STAGED ? 8 * R * (int)sizeof(S) : 0, most_bytes = 48 << 10;
   const bool whole = is_scaled<S> || WALLS || s->columns_of_block > a.columns;
-  a.shares = whole ? 1 : (a.columns + s->columns_of_block - 1) / s->columns_of_block;
-  const int share = (a.columns + a.shares - 1) / a.shares; /* as even as they go */
+  const int share = whole ? a.columns : s->columns_of_block;
+  a.shares = (a.columns + share - 1) / share;
   int sites = share < spin_threads ? spin_threads / share : 1;
   while (sites > 1 && sites * site_bytes > most_bytes) sites /= 2;
   constexpr size_t number = WALLS ? half_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);

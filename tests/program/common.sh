@@ -53,6 +53,7 @@ python_with() {
   modules="import $(IFS=,; echo "$*")"
   for python in "$(command -v python3)" /usr/bin/python3; do
     "$python" -c "$modules" 2>/dev/null || continue
+    [ "$python" = "$work/python/python3" ] && return 0 # found before: it would call itself
     mkdir -p "$work/python"
     printf '#!/bin/sh\nexec %s "$@"\n' "$python" >"$work/python/python3"
     chmod +x "$work/python/python3"

@@ -1,0 +1,81 @@
+#!/usr/bin/env bash
+# Wilson and domain-wall quarks in files: solutions to begin from, states to go on from, modes to deflate with, studies;
+# and benchmarks, which check before they time.
+. "$(dirname "$0")/common.sh"
+
+# Files: a solution to begin from, a state to go on from, shifts of S S^dag.
+solved out 2 --action wilson --mass 0.1 --output "$work/out.h5"
+solved whole 1 --action wilson --mass 0.12
+for way in "--inner single" "--solver bicgstab" "--solver block"; do
+  # shellcheck disable=SC2086
+  solved begun 1 --action wilson --mass 0.12 --guess "$work/out.h5" $way
+  [ "$(value iterations begun)" -lt "$(value iterations whole)" ] || complain "a guess spares no iterations, $way"
+  close "$(value pion_correlator begun)" "$(value pion_correlator whole)" 1e-8 || complain "$way: a guess changes the solution"
+done
+if python_with h5py numpy; then
+  python3 - "$work/out.h5" "$(value pion_correlator out)" <<'PYTHON' || complain "the solution on file"
+import h5py, json, numpy, sys
+x = h5py.File(sys.argv[1])["/propagator/solution"]
+assert x.shape == (12, 8, 4, 4, 4, 4, 3) and x.attrs["axes"] == b"rhs,t,z,y,x,spin,colour", (x.shape, x.attrs["axes"])
+pion = (abs(x[:]) ** 2).sum(axis=(0, 2, 3, 4, 5, 6))
+assert numpy.allclose(pion, json.loads(sys.argv[2]), rtol=1e-13)
+PYTHON
+fi
+for way in wilson "mobius --Ls 2 --inner single"; do
+  # shellcheck disable=SC2086
+  {
+    solved all 1 --action $way --mass 0.1 --source point:1,0,2,3
+    on 2 solve --lattice "$lattice" --action $way --mass 0.1 --source point:1,0,2,3 --max-iter 20 --quiet \
+      --checkpoint "$work/state" --checkpoint-every 7 2>/dev/null && complain "$way: converged in 20 iterations"
+    solved rest 1 --action $way --mass 0.1 --source point:1,0,2,3 --checkpoint "$work/state" --resume
+  }
+  [ "$(value residual_history rest)" = "$(value residual_history all)" ] || complain "$way: a resumed history differs"
+  [ "$(value pion_correlator rest)" = "$(value pion_correlator all)" ] || complain "$way: a resumed solve differs"
+done
+solved shifts 2 --action wilson --mass 0.1 --solver multishift --shifts 0,0.5 --output "$work/shift.h5"
+solved refined 1 --action wilson --mass 0.1 --solver multishift --shifts 0,0.5 --precision single --refine
+[ "$(grep -c '"relative_residual"' "$work/refined.json")" = 3 ] || complain "the rows of shifts"
+
+# Modes of S S^dag, which belong to a mass: on file and back, and to deflate with.
+for way in "wilson --mass -0.7" "mobius --Ls 2 --mass 0.1"; do
+  # shellcheck disable=SC2086
+  {
+    on 1 eigen "$lattice" --modes 3 --action $way --store single --output "$work/modes.h5" --force --quiet \
+      --json "$work/modes.json" || complain "eigen $way: exit $?"
+    [ "$(value converged modes) $(value operator modes)" = 'true "S S^dag"' ] || complain "eigen $way: the report"
+    solved plain 1 --action $way --tol 1e-9
+    solved deflated 1 --action $way --tol 1e-9 --deflate "$work/modes.h5"
+  }
+  [ "$(value iterations deflated)" -lt "$(value iterations plain)" ] || complain "$way: modes spare no iterations"
+  close "$(value pion_correlator deflated)" "$(value pion_correlator plain)" 1e-7 || complain "$way: modes change the solution"
+done
+refuses 2 "must have the action of this run, 'mobius.*mass 0.2'" 1 solve --lattice "$lattice" --action mobius --Ls 2 \
+  --mass 0.2 --deflate "$work/modes.h5"
+
+# A study has the numbers of solve; benchmarks check before they time.
+on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 \
+  --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
+solved exact 1 --action mobius --mass 0.1 --tol 1e-11 --Ls 4
+if python_with h5py; then
+  close "[$(python3 -c "
+import h5py
+print(','.join('%.16e' % c for c in h5py.File('$work/study.h5')['study/pion'][0, 1, 0, 0, 0]))")]" \
+    "$(value pion_correlator exact)" 1e-9 || complain "the study's correlator"
+fi
+on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 --resume \
+  --output "$work/study.h5" --quiet --json "$work/resumed.json" || complain "resumed study: exit $?"
+[ "$(key residual_mass "$work/study.json")" = "$(key residual_mass "$work/resumed.json")" ] || complain "resumed study: another m_res"
+close "[$(key residual_mass "$work/study.json")]" "[$(value residual_mass exact)]" 1e-8 || complain "the study's m_res"
+on 1 bench dirac --dims 4x4x4x4 --action mobius --Ls 4 --backends cpu_ref,cpu_simd --repetitions 1 --rhs 1,5 \
+  --quiet --json "$work/dirac.json" || complain "bench dirac: exit $?"
+[ "$(grep -c '"gflops"' "$work/dirac.json")" = 22 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
+for what in wilson "mobius --Ls 3 --magnetic 1"; do
+  # shellcheck disable=SC2086
+  on 2 validate --lattice "$lattice" --mass 0.3 --action $what --quiet --json "$work/validate.json" || complain "validate $what: exit $?"
+  [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
+  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 12 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
+done
+on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,block,gcr,bicgstab --rhs 2 \
+  --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"
+
+finish
