@@ -70,7 +70,9 @@ static bool is_wanted(const md_backend *b) {
 static void every_backend_is_the_oracle(void **state) {
   md_context *context = *state;
   static const int counts[] = {1, 3, 12}, slices[] = {3, 2, 5, 8, 12, 16};
-  const bool on_device = getenv("MINIDIRAC_TEST_BACKEND");
+  bool on_device = false;
+  for (const md_backend *const *b = md_backends(); *b; b++)
+    on_device = on_device || (is_wanted(*b) && (*b)->space == MD_DEVICE);
   if (on_device && md_agree(context, md_device_open(context)) != MD_OK) skip();
   md_geometry *g = md_test_geometry(context, 4, 6, 4, 8, true);
   md_gauge gauge;
@@ -94,7 +96,7 @@ static void every_backend_is_the_oracle(void **state) {
       compare(context, &gauge, *b, &request, k / 4 % 2, walls);
       ran++;
     }
-  assert_true(ran >= (on_device ? 72 : 6 + 60 + 18));
+  assert_true(ran >= (on_device ? 72 : getenv("MINIDIRAC_TEST_BACKEND") ? 6 : 6 + 60 + 18));
   md_gauge_destroy(&gauge);
   md_geometry_destroy(g);
 }
