@@ -16,6 +16,7 @@ import os
 import sys
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+SPINS = ("wilson", "domainwall", "mobius")
 PRECISIONS = ("double", "single", "half", "bf16", "fixed")
 INNERS = ("none", "single", "half", "bf16", "fixed")
 MODE = {"": "", "single": "Deo alone", "turn": "Deo and Doe in turn"}
@@ -172,8 +173,15 @@ def gflops(row):
 
 
 def hop_tables(rows, machine):
-    """On a GPU one table by link reals and right-hand sides at the largest lattice, one by lattice."""
+    """On a GPU one table by link reals and right-hand sides at the largest lattice, one by lattice; one of quarks with spin."""
     rows = [(r, s) for kind, r, s in rows if kind == "dirac" and s.machine == machine]
+    spins = Table("Hops of quarks with four spins, GFLOP/s and share of the roofline",
+                  ("action", "slices", "lattice", "backend", "link reals", "right-hand sides"), PRECISIONS)
+    for r, s in rows:
+        if r["action"] in SPINS:
+            spins.put((r["action"], int(r.get("Ls") or 1), dims_of(r["dims"]), backend_of(r), r["reconstruct"], int(r["rhs"])),
+                      r["precision"], gflops(r), s)
+    rows = [(r, s) for r, s in rows if r["action"] not in SPINS]
     largest = "48^3 x 64" if any(dims_of(r["dims"]) == "48^3 x 64" for r, _ in rows) else None
     heads = ("action", "backend", "link reals", "right-hand sides")
     if largest:
@@ -185,12 +193,12 @@ def hop_tables(rows, machine):
                 by_kind.put((r["action"], backend_of(r), r["reconstruct"], int(r["rhs"])), r["precision"], gflops(r), s)
             if r["packing"] == "stacked" and int(r["rhs"]) == 16:
                 by_lattice.put((r["action"], dims_of(r["dims"])), r["precision"], gflops(r), s)
-        return [by_kind, by_lattice]
+        return [by_kind, by_lattice, spins]
     table = Table("Hops, GFLOP/s and share of the triad", ("action", "lattice", "threads", "hops", "link reals", "right-hand sides"), PRECISIONS)
     for r, s in rows:
         line = (r["action"], dims_of(r["dims"]), r.get("threads", ""), MODE[r.get("mode", "")], r["reconstruct"], int(r["rhs"]))
         table.put(line, r["precision"], gflops(r), s)
-    return [table]
+    return [table, spins]
 
 
 def solver_tables(rows, machine):
