@@ -52,7 +52,9 @@ static void look_at_group(void *user, const char *controllers, const char *folde
   }
   snprintf(name, sizeof name, "%s/%s", folder, names->limit);
   const int64_t limit = md_number_in(name, NULL);
-  if (limit >= 0 && usage >= 0) lower(l->available, limit - usage + cache, name + l->root);
+  /* Read one after the other, the cache can be more than the usage, and no limit is 2^63 - 4096. */
+  const int64_t used = usage > cache ? usage - cache : 0;
+  if (limit >= 0 && usage >= 0) lower(l->available, limit - used, name + l->root);
 }
 
 void md_memory_look(const char *root, md_memory_available *available) {

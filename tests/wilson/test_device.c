@@ -1,6 +1,6 @@
 /* On a device: the matrices of the fifth dimension, and Schur complements over them, against the
  * host's. */
-#include "base/device.h"
+#include "../cuda/gpu_tests.h"
 #include "lattice/fields/linear.h"
 #include "wilson_support.h"
 
@@ -106,4 +106,4 @@ static void schur(void **state) {
 }
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(walls), cmocka_unit_test(schur)};
-MD_RUN_TESTS(tests)
+MD_RUN_GPU_TESTS(tests)
