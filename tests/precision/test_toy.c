@@ -77,7 +77,7 @@ static void every_solver(void **state) {
   for (int n_rhs = 1; n_rhs <= 3; n_rhs += 2) {
     md_operator a = {.kind = &laplacian,
                      .geometry = g,
-                     .shape = {MD_DOUBLE, MD_HOST, 24, n_rhs, true},
+                     .shape = {MD_DOUBLE, MD_HOST, 24, n_rhs, true, false},
                      .parity = MD_EVEN,
                      .hermitian = true,
                      .positive = true,
