@@ -69,7 +69,7 @@ close "[$(key residual_mass "$work/study.json")]" "[$(value residual_mass exact)
 on 1 bench dirac --dims 4x4x4x4 --action mobius --Ls 4 --backends cpu_ref,cpu_simd --repetitions 1 --rhs 1,5 \
   --quiet --json "$work/dirac.json" || complain "bench dirac: exit $?"
 [ "$(grep -c '"gflops"' "$work/dirac.json")" = 22 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
-for what in wilson "mobius --Ls 3 --magnetic 1"; do
+for what in wilson "mobius --Ls 2 --magnetic 1"; do
   # shellcheck disable=SC2086
   on 2 validate --lattice "$lattice" --mass 0.3 --action $what --quiet --json "$work/validate.json" || complain "validate $what: exit $?"
   [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
