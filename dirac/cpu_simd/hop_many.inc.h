@@ -170,7 +170,8 @@ static inline ARITH rescale_site(int rows, int apart, int row, const ARITH *sum,
 }
 #endif
 
-/* sum = b sum + a x, for `rows` rows that are `apart`; x at its first. */
+/* sum = b sum + a x, for `rows` rows that are `apart`; x at its first, or
+ * NULL. */
 static inline void add_epilogue(const md_simd_call *call, ARITH a, const STORED *x, int rows,
                                 int apart, ARITH *sum) {
   const int row = 2 * call->n_rhs;
@@ -180,7 +181,7 @@ static inline void add_epilogue(const md_simd_call *call, ARITH a, const STORED 
       VECTOR s;
       memcpy(&s, sum + i * apart + l, sizeof s);
       s = b * s;
-      if (call->x) s += a * LOAD(x + i * row + l);
+      if (x) s += a * LOAD(x + i * row + l);
       memcpy(sum + i * apart + l, &s, sizeof s);
     }
 }
@@ -195,7 +196,7 @@ static inline void finish_part(const md_simd_call *call, int64_t site, int parts
 #if SCALED
   if (call->x) a *= call->x_scale[site];
 #endif
-  add_epilogue(call, a, (const STORED *)call->x + at, rows, apart, sum);
+  add_epilogue(call, a, call->x ? (const STORED *)call->x + at : NULL, rows, apart, sum);
 #if SCALED
   factor = rescale_site(rows, apart, row, sum, &call->out_scale[site]);
 #endif
