@@ -125,9 +125,9 @@ INLINED const ARITH *block_links(const md_simd_call *call, int64_t block, int re
 /* out = a x + b sum of a slice, but for the division by the scales where sites have them. */
 INLINED void end_spinor(const md_simd_call *call, int64_t site, int slice, int count,
                         VECTOR sum[SPINOR]) {
-  const STORED *x = (const STORED *)call->x + site + slice * SPINOR * call->x_stride;
   for (int c = 0; c < SPINOR; c++) sum[c] = (ARITH)call->b * sum[c];
   if (!call->x) return;
+  const STORED *x = (const STORED *)call->x + site + slice * SPINOR * call->x_stride;
 #if SCALED
   VECTOR a = {0};
   for (int l = 0; l < count; l++) a[l] = (ARITH)call->a * call->x_scale[site + l];
