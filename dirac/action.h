@@ -56,6 +56,11 @@ const char *md_action_name(md_action action);
 int md_action_of(const char *name);  /* -1: unknown */
 extern const char md_action_words[]; /* "naive|asqtad|...", as the choices of an option */
 
+/* Whether its quarks have four spins. */
+static inline bool md_action_has_spin(md_action action) {
+  return md_action_get(action)->spins == 4;
+}
+
 /* Terms of D at a site: two for each direction mu and link field. Numbered by dirac/links/links.h.
  */
 static inline int md_action_terms(md_action action) {
@@ -66,7 +71,7 @@ static inline int md_action_terms(md_action action) {
  * of 12, 16 products and 7 sums of 24. */
 static inline int md_action_flops(md_action action) {
   const int terms = md_action_terms(action);
-  if (md_action_get(action)->spins == 4) return 8 * (12 + 2 * 66) + 7 * 24;
+  if (md_action_has_spin(action)) return 8 * (12 + 2 * 66) + 7 * 24;
   return terms * 66 + (terms - 1) * 6;
 }
 /* Reals of a quark at a site: 3 colours and, with spin, 4 of them. Pairs (re, im) are colour +

@@ -42,7 +42,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
                                   md_request_reals(request),
                                   request->n_rhs,
                                   true,
-                                  on_device && md_action_get(request->action)->spins == 4};
+                                  on_device && md_action_has_spin(request->action)};
   const double start_s = md_time_s();
   md_status status = dirac->backend->load(context, &links, request, &dirac->state);
   status = md_agree(context, status);
@@ -50,7 +50,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   if (status == MD_OK) status = md_dirac_tune(context, dirac);
   md_halo_request halo = how ? *how : (md_halo_request){.transport = "auto"};
   const md_backend *b = dirac->backend;
-  halo.half_spinors = md_action_get(request->action)->spins == 4;
+  halo.half_spinors = md_action_has_spin(request->action);
   if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;
   halo.awaited = status == MD_OK && b->awaits && b->awaits(dirac->state);
   if (status == MD_OK)

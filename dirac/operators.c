@@ -63,10 +63,6 @@ md_operator md_operator_of_dirac(const md_dirac *dirac, const md_operator_kind *
                            sites * md_action_site_bytes(q->action, links, vector * q->n_rhs, true)};
 }
 
-static bool has_spin(const md_dirac *dirac) {
-  return md_action_get(dirac->request.action)->spins == 4;
-}
-
 /* The normal operator. */
 static md_status apply_normal(md_context *context, md_operator *a, md_field *out, md_field *in,
                               const md_operator_end *end) {
@@ -85,7 +81,8 @@ static void destroy_normal(md_operator *a) {
 
 md_status md_normal_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
   static const md_operator_kind kind = {"normal", apply_normal, true, destroy_normal};
-  if (has_spin(dirac)) return md_wilson_normal_create(context, dirac, mass, a);
+  if (md_action_has_spin(dirac->request.action))
+    return md_wilson_normal_create(context, dirac, mass, a);
   *a = md_operator_of_dirac(dirac, &kind, MD_EVEN, 2);
   a->hermitian = a->positive = true;
   a->state = a->normal = calloc(1, sizeof *a->normal);
@@ -112,8 +109,9 @@ md_status md_schur_create(md_context *context, md_dirac *dirac, double mass, md_
   if (action == MD_ACTION_WILSON) return md_wilson_schur_create(context, dirac, mass, a);
   return md_fail(context, MD_INPUT, "bicgstab is for action wilson, got %s, %s; take cg",
                  md_action_name(action),
-                 has_spin(dirac) ? "whose eigenvalues lie all around zero"
-                                 : "whose operator on even sites is Hermitian");
+                 md_action_has_spin(dirac->request.action)
+                     ? "whose eigenvalues lie all around zero"
+                     : "whose operator on even sites is Hermitian");
 }
 
 /* The shifted one. */
@@ -168,7 +166,8 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
 
 md_status md_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {
   static const md_operator_kind kind = {"full", apply_full, false, destroy_state};
-  if (has_spin(dirac)) return md_wilson_full_create(context, dirac, mass, a);
+  if (md_action_has_spin(dirac->request.action))
+    return md_wilson_full_create(context, dirac, mass, a);
   *a = md_operator_of_dirac(dirac, &kind, MD_PARITIES, 2);
   full *f = a->state = malloc(sizeof *f);
   if (!f) return md_fail_memory(context, sizeof *f, "operator");

@@ -37,9 +37,9 @@ md_status md_physics_check_walls(md_context *context, const md_physics_options *
 md_status md_physics_staggered(md_context *context, const char *who, const char *action) {
   char served[64] = "";
   const int which = md_action_of(action);
-  if (which < 0 || md_action_get((md_action)which)->spins == 1) return MD_OK;
+  if (which < 0 || !md_action_has_spin((md_action)which)) return MD_OK;
   for (int a = 0; a < MD_ACTIONS; a++)
-    if (md_action_get((md_action)a)->spins == 1)
+    if (!md_action_has_spin((md_action)a))
       md_append(served, sizeof served, "%s%s", *served ? ", " : "", md_action_name((md_action)a));
   return md_fail(context, MD_INPUT, "%s serves the actions %s, got %s; take one of them", who,
                  served, action);
@@ -47,7 +47,7 @@ md_status md_physics_staggered(md_context *context, const char *who, const char 
 
 md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
                                 double mass) {
-  const double least = md_action_get(action)->spins == 1 ? MD_LEAST_MASS : MD_LEAST_SPIN_MASS;
+  const double least = md_action_has_spin(action) ? MD_LEAST_SPIN_MASS : MD_LEAST_MASS;
   if (mass >= least) return MD_OK;
   return md_fail(context, MD_INPUT, "--%s must lie in %g to %g, got %g", name, least, MD_MOST_MASS,
                  mass);

@@ -141,7 +141,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   const md_hop_end end = md_hop_end_of(asked);
   const md_field *out = asked->out, *in = asked->in, *x = end.x;
   const md_simd_plan *plan = &s->plan[out->parity];
-  const bool spins = md_action_get(s->request.action)->spins == 4, many = out->n_rhs > 1;
+  const bool spins = md_action_has_spin(s->request.action), many = out->n_rhs > 1;
   const md_simd_call call = {.plan = plan,
                              .links = s->links[out->parity],
                              .sites = out->sites,

@@ -16,10 +16,6 @@ typedef struct cuda_state {
   bool keeps_links; /* as the GPU's facts have it: the first launch shape */
 } cuda_state;
 
-static bool has_spins(const md_backend_request *request) {
-  return md_action_get(request->action)->spins == 4;
-}
-
 /* Columns of a site that a block of threads takes, in each shape of the hop of four spins. */
 static const int shares[] = {8, 4, 16};
 
@@ -157,9 +153,9 @@ static md_status hop(md_context *context, void *state, const md_hop_call *call) 
   const cuda_state *s = state;
   const md_stencil *stencil = &s->stencil[call->out->parity];
   int (*const kernel)(const md_stencil *, const md_hop_call *) =
-      has_spins(&s->request)  ? s->kernels->hop_spins
-      : s->request.n_rhs == 1 ? s->kernels->hop_one
-                              : s->kernels->hop_many;
+      md_action_has_spin(s->request.action) ? s->kernels->hop_spins
+      : s->request.n_rhs == 1               ? s->kernels->hop_one
+                                            : s->kernels->hop_many;
   const int error = kernel(stencil, call);
   if (error == 0) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
@@ -169,7 +165,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *call) 
 
 static bool fuses(const void *state, md_precision out) {
   const cuda_state *s = state;
-  if (has_spins(&s->request)) return false;
+  if (md_action_has_spin(s->request.action)) return false;
   return out == s->request.precision ||
          (out == MD_SINGLE && md_precision_bytes(s->request.precision) == 2);
 }
@@ -181,7 +177,9 @@ static bool multiplies(const void *state) {
 }
 
 static int shapes(const void *state) {
-  return has_spins(&((const cuda_state *)state)->request) ? sizeof shares / sizeof *shares : 2;
+  return md_action_has_spin(((const cuda_state *)state)->request.action)
+             ? sizeof shares / sizeof *shares
+             : 2;
 }
 
 static bool keeps_links(const cuda_state *s, int shape) {
@@ -189,7 +187,7 @@ static bool keeps_links(const cuda_state *s, int shape) {
 }
 
 static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
-  if (has_spins(&((const cuda_state *)state)->request))
+  if (md_action_has_spin(((const cuda_state *)state)->request.action))
     snprintf(name, MD_TUNE_NAME_BYTES, "%d columns", shares[shape]);
   else
     snprintf(name, MD_TUNE_NAME_BYTES, "links %s L2",
@@ -199,7 +197,7 @@ static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTE
 static void take_shape(void *state, int shape) {
   cuda_state *s = state;
   for (int p = 0; p < MD_PARITIES; p++)
-    if (has_spins(&s->request))
+    if (md_action_has_spin(s->request.action))
       s->stencil[p].columns_of_block = shares[shape];
     else
       s->stencil[p].keep_links = keeps_links(s, shape);
@@ -216,7 +214,7 @@ enum {
 
 static md_status check(md_context *context, const md_backend_request *request) {
   const int columns = md_request_slices(request) * request->n_rhs;
-  if (!has_spins(request)) return MD_OK;
+  if (!md_action_has_spin(request->action)) return MD_OK;
   if (request->precision == MD_FIXED)
     return md_fail(context, MD_INPUT,
                    "backend cuda takes quarks with four spins in double, single, half or bf16, got "

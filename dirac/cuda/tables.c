@@ -11,13 +11,10 @@ int md_stencil_reals(const md_backend_request *request, int field) {
   return there ? atoi(md_reconstruct_name(stored)) : 0; /* the table names them by their reals */
 }
 
-static bool has_spins(const md_backend_request *request) {
-  return md_action_get(request->action)->spins == 4;
-}
-
 /* Links of a site lie together where neighbouring threads share them. */
 static int tile_of(const md_backend_request *request) {
-  if (has_spins(request)) return request->n_rhs > 1 || md_request_slices(request) > 3 ? 1 : 32;
+  if (md_action_has_spin(request->action))
+    return request->n_rhs > 1 || md_request_slices(request) > 3 ? 1 : 32;
   return request->n_rhs < 12 || md_reconstruct_has_phase(request->reconstruct) ? 32 : 1;
 }
 
@@ -77,7 +74,7 @@ static int sites_per_slot(const md_geometry *g, const md_backend_request *reques
                           const host_tables *t) {
   const int64_t half = g->local[0] / 2, count = g->sites / half;
   int v = request->precision == MD_DOUBLE ? 1 : 2;
-  if (request->n_rhs > 1 || has_spins(request)) return 1;
+  if (request->n_rhs > 1 || md_action_has_spin(request->action)) return 1;
   int64_t all = half;
   for (int p = 0; p < MD_PARITIES; p++)
     for (int64_t r = 0; t->rows[p] && r < count; r++)
@@ -195,7 +192,7 @@ static md_status load_tables(md_context *context, const md_links *links,
   for (int p = 0; p < MD_PARITIES; p++)
     if (t->rows[p]) make_rows(links, p, t->rows[p], t->long_rows[p]);
   const int v = sites_per_slot(g, request, t);
-  if (t->order) make_order(g, has_spins(request), t->blocks);
+  if (t->order) make_order(g, md_action_has_spin(request->action), t->blocks);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &stencil[p];
     *st = (md_stencil){.parity = p,
@@ -234,7 +231,7 @@ static md_status make_tables(md_context *context, const md_links *links,
       MD_TRY(md_allocate(context, rows * sizeof(md_long_row), "rows of the stencil",
                          (void **)&t->long_rows[p]));
   }
-  if (request->n_rhs == 1 && !has_spins(request)) return MD_OK;
+  if (request->n_rhs == 1 && !md_action_has_spin(request->action)) return MD_OK;
   MD_TRY(md_allocate(context, sites * sizeof *t->blocks, "order", (void **)&t->blocks));
   return md_allocate(context, sites * sizeof *t->order, "order", (void **)&t->order);
 }

@@ -245,7 +245,7 @@ static md_status create(search *s, md_dirac *dirac) {
 static md_status check(md_context *context, const md_dirac *dirac,
                        const md_eigen_request *request) {
   const long long unknowns = (long long)md_eigen_unknowns(dirac->geometry, dirac->shape.components);
-  const bool spins = md_action_get(dirac->request.action)->spins == 4;
+  const bool spins = md_action_has_spin(dirac->request.action);
   if (request->modes > MD_EIGEN_MOST)
     return md_fail(context, MD_INPUT, "one search finds %d modes at most, got %d; ask for fewer",
                    MD_EIGEN_MOST, request->modes);

@@ -26,7 +26,7 @@ static int turns_of(const md_geometry *g, const md_link_term *t, const int x[MD_
 static bool is_minus(const md_links *links, const md_link_term *t, const int x[MD_DIMS]) {
   const bool crosses =
       links->antiperiodic && t->mu == MD_T && turns_of(links->field->geometry, t, x) % 2 == 1;
-  if (md_action_get(links->action)->spins == 4) return crosses;
+  if (md_action_has_spin(links->action)) return crosses;
   return ((md_eta(t->mu, x) < 0) != t->backward) != crosses;
 }
 

@@ -115,7 +115,7 @@ double md_links_norm(const md_context *context, const md_links *links) {
   const md_geometry *g = links->field->geometry;
   const int terms = md_action_terms(links->action);
   double largest = 0.0;
-  if (md_action_get(links->action)->spins == 4) return terms; /* 2 from each direction */
+  if (md_action_has_spin(links->action)) return terms; /* 2 from each direction */
   if (md_action_get(links->action)->special_unitary) return MD_HOP_FACTOR * terms;
   if (md_counts(context)) return MD_HOP_FACTOR * MD_DIRECTIONS * (9.0 / 8.0 + 1.0 / 24.0);
   for (int p = 0; p < MD_PARITIES; p++)

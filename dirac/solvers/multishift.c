@@ -494,7 +494,7 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   md_multishift_state state = {.context = context,
                                .request = request,
                                .result = result,
-                               .has_spin = md_action_get(dirac->request.action)->spins == 4};
+                               .has_spin = md_action_has_spin(dirac->request.action)};
   md_multishift_state *m = &state;
   m->until = narrow_from(&dirac->request, request->tolerance, request->refine);
   m->by = m->until > 0.0 ? &m->exact : &m->narrow;

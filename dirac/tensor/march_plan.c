@@ -88,7 +88,7 @@ static int columns_of(const md_backend_request *r) {
 
 /* Bytes of a source site, 0 where no march takes it. */
 static int site_bytes_of(const md_backend_request *r) {
-  const bool spin = md_action_get(r->action)->spins > 1;
+  const bool spin = md_action_has_spin(r->action);
   const int columns = columns_of(r);
   const bool taken = spin
                          ? r->precision != MD_DOUBLE && columns <= MARCH_COLUMNS && columns % 4 == 0
@@ -105,7 +105,7 @@ static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS
                       const md_device_facts *gpu, const int tile[4], md_march_plan *plan) {
   const md_precision precision = request->precision;
   const int fields = md_action_get(request->action)->fields;
-  const bool spin = md_action_get(request->action)->spins > 1;
+  const bool spin = md_action_has_spin(request->action);
   const int site_bytes = site_bytes_of(request);
   if (site_bytes == 0 || tile[0] > MARCH_X) return false;
   const int extent[3] = {local[0] / 2, local[1], local[2]};
@@ -157,8 +157,8 @@ int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                                                 {8, 2, 4, 1}, {8, 4, 2, 1}, {8, 2, 2, 1}};
   const int fields = md_action_get(request->action)->fields;
   const bool wide = request->precision == MD_DOUBLE;
-  const int(*const tiles)[4] = md_action_get(request->action)->spins > 1 ? with_spin
-                               : fields == 1 ? (wide ? one_double : one_field)
+  const int(*const tiles)[4] = md_action_has_spin(request->action) ? with_spin
+                               : fields == 1                       ? (wide ? one_double : one_field)
                                              : (wide ? two_double : two_fields);
   /* A block's first step brings three or seven time slices: with fewer steps than this gathering is
    * faster. */

@@ -24,10 +24,6 @@ typedef struct tensor {
   int plans, shape;
 } tensor;
 
-static bool has_spin(const tensor *s) {
-  return md_action_get(s->request.action)->spins > 1;
-}
-
 static void unload(void *state) {
   tensor *s = state;
   for (int p = 0; s && p < MD_PARITIES; p++) {
@@ -183,33 +179,34 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   const bool all = asked->range == MD_RANGE_ALL || !s->range[p][1];
   const int part = asked->range == MD_RANGE_BOUNDARY;
   if (all && part) return MD_OK; /* no halo: everything was interior */
-  md_tensor_call call = {.packing = s->request.packing,
-                         .precision = s->request.precision,
-                         .terms = s->terms,
-                         .links = s->links[p],
-                         .neighbour = s->neighbour[p],
-                         .source = in->data,
-                         .source_scale = in->scale,
-                         .out = out->data,
-                         .out_scale = out->scale,
-                         .x = end.x ? end.x->data : NULL,
-                         .x_scale = end.x ? end.x->scale : NULL,
-                         .a = end.a,
-                         .b = end.b,
-                         .step = step.by,
-                         .before = step.before ? step.before->data : NULL,
-                         .narrow = step.by && out->precision == MD_HALF,
-                         .list = all ? NULL : s->range[p][part],
-                         .count = all ? out->sites : s->range_count[p][part],
-                         .sites = out->sites,
-                         .in_stride = in->stride,
-                         .out_stride = out->stride,
-                         .n_rhs = out->n_rhs,
-                         .slices = has_spin(s) ? md_request_slices(&s->request) : 0,
-                         .parity = p,
-                         .queue = asked->queue,
-                         .local = {s->geometry->local[0], s->geometry->local[1],
-                                   s->geometry->local[2], s->geometry->local[3]}};
+  md_tensor_call call = {
+      .packing = s->request.packing,
+      .precision = s->request.precision,
+      .terms = s->terms,
+      .links = s->links[p],
+      .neighbour = s->neighbour[p],
+      .source = in->data,
+      .source_scale = in->scale,
+      .out = out->data,
+      .out_scale = out->scale,
+      .x = end.x ? end.x->data : NULL,
+      .x_scale = end.x ? end.x->scale : NULL,
+      .a = end.a,
+      .b = end.b,
+      .step = step.by,
+      .before = step.before ? step.before->data : NULL,
+      .narrow = step.by && out->precision == MD_HALF,
+      .list = all ? NULL : s->range[p][part],
+      .count = all ? out->sites : s->range_count[p][part],
+      .sites = out->sites,
+      .in_stride = in->stride,
+      .out_stride = out->stride,
+      .n_rhs = out->n_rhs,
+      .slices = md_action_has_spin(s->request.action) ? md_request_slices(&s->request) : 0,
+      .parity = p,
+      .queue = asked->queue,
+      .local = {s->geometry->local[0], s->geometry->local[1], s->geometry->local[2],
+                s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
   const bool march = marches(s) && (!part || only_t_is_split(s->geometry));
   if (step.norm2) call.norm2 = step.norm2->sum, call.units = step.norm2->units;
@@ -227,7 +224,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
 
 static bool awaits(const void *state) {
   const tensor *s = state;
-  return marches(s) && s->plan[s->shape].fields == 1 && !has_spin(s) &&
+  return marches(s) && s->plan[s->shape].fields == 1 && !md_action_has_spin(s->request.action) &&
          only_t_is_split(s->geometry);
 }
 
@@ -256,7 +253,7 @@ static bool fuses(const void *state, md_precision out) {
   const md_precision own = s->request.precision;
   const bool served =
       own == MD_DOUBLE ? out == MD_DOUBLE : own == MD_HALF && (out == MD_HALF || out == MD_SINGLE);
-  if (has_spin(s)) return false;
+  if (md_action_has_spin(s->request.action)) return false;
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
   return served && (s->plans > 0 || (gathers && whole_tile));
@@ -286,7 +283,7 @@ static int speed_of(const md_context *context, const md_backend_request *request
   /* The hop alone is 1.6 times as fast in half, Moebius' S is 1.2 times slower. */
   if (md_action_get(request->action)->walls)
     *reason = "solves with a fifth dimension are faster by a hop that multiplies its matrices";
-  if (md_action_get(request->action)->spins > 1) return among_packings;
+  if (md_action_has_spin(request->action)) return among_packings;
   *reason = "stacked is faster with 4 right-hand sides on, as its links stay in the GPU's cache";
   if (fits_cache(request, local, context->gpu.l2_bytes) && n_rhs >= FROM_IN_CACHE && n_rhs < FROM)
     return FASTER;

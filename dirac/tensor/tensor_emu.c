@@ -27,10 +27,6 @@ typedef struct site_input {
   double scale;                /* the largest */
 } site_input;
 
-static bool has_spin(const md_backend_request *request) {
-  return md_action_get(request->action)->spins > 1;
-}
-
 static double rounded(md_precision precision, double value) {
   double stored;
   md_store_reals(precision, &stored, 0, 1, &value);
@@ -311,7 +307,7 @@ static md_status hop_all_spins(md_context *context, const tensor_emu *s, const m
 
 static md_status hop(md_context *context, void *state, const md_hop_call *call) {
   const tensor_emu *s = state;
-  if (has_spin(&s->request)) return hop_all_spins(context, s, call);
+  if (md_action_has_spin(s->request.action)) return hop_all_spins(context, s, call);
   const int most = s->request.packing == MD_PACKING_STACKED ? 1 : md_tile_items(s->request.packing);
 #pragma omp parallel for schedule(static)
   for (int64_t first = 0; first < call->out->sites; first += most) hop_group(s, call, first);
@@ -335,14 +331,15 @@ int md_tensor_speed_of(const md_context *context, const md_backend_request *requ
 
 int md_tensor_columns(const md_backend_request *request) {
   const int n = request->n_rhs;
-  if (has_spin(request) || request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST)
+  if (md_action_has_spin(request->action) || request->packing != MD_PACKING_STACKED || n < 2 ||
+      n > MD_STACKED_MOST)
     return n;
   return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
 }
 
 md_status md_tensor_check(md_context *context, const md_backend_request *request) {
   const char *name = md_packing_name(request->packing);
-  const bool spin = has_spin(request);
+  const bool spin = md_action_has_spin(request->action);
   if (request->packing == MD_PACKING_STACKED) {
     if (request->n_rhs < 2 && !spin)
       return md_fail(context, MD_INPUT,

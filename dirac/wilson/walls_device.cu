@@ -138,7 +138,7 @@ extern "C" void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way 
     a.closing = (T)(p.w * pow(p.r, slices - 1));
     a.factor[0] = (T)way->factor;
     a.factor[1] = (T)(way->gamma5 ? -way->factor : way->factor);
-    a.adjoint = way->adjoint, a.add = way->add, a.dense = fabs(p.r) > 1.0;
+    a.adjoint = way->adjoint, a.add = way->add, a.dense = m && m->dense;
     apply<S><<<blocks, block, 0, md_stream()>>>(a);
   });
 }

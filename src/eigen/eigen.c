@@ -27,7 +27,7 @@ typedef struct search {
 } search;
 
 static bool has_spin(const search *r) {
-  return md_action_get(r->run.request.action)->spins == 4;
+  return md_action_has_spin(r->run.request.action);
 }
 
 static const char *operator_of(const search *r) {

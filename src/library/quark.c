@@ -172,7 +172,7 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
                    "the operator takes fields of its lattice with %d right-hand sides, got %d%s",
                    d->shape.n_rhs, b->of->n_rhs,
                    b->of->geometry == d->geometry ? "" : ", and another lattice");
-  const bool spins = md_action_get(d->request.action)->spins == 4;
+  const bool spins = md_action_has_spin(d->request.action);
   if (b->of->components != md_action_reals(d->request.action))
     return md_fail(context, MD_INPUT,
                    "action %s takes fields of %d reals a site, got %d; %s makes them",

@@ -303,7 +303,7 @@ md_modes_label md_deflation_label(const md_physics_options *physics, double mass
   md_modes_label label = {.action = ""};
   snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", checksum);
   md_physics_words(physics, request, label.action, sizeof label.action);
-  if (md_action_get(request->action)->spins == 4)
+  if (md_action_has_spin(request->action))
     md_append(label.action, sizeof label.action, ", mass %.15g", mass);
   snprintf(label.boundary, sizeof label.boundary, "%s", boundary);
   return label;

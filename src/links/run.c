@@ -28,8 +28,7 @@ md_status md_inner_choose(md_context *context, const char *backend, const md_aut
   md_auto_inner f = *facts;
   const md_backend *found;
   *reason = '\0';
-  if (md_action_get(request->action)->spins > 1 || !f.solver ||
-      (f.solver->takes & MD_TAKES_INNER) == 0) {
+  if (md_action_has_spin(request->action) || !f.solver || (f.solver->takes & MD_TAKES_INNER) == 0) {
     snprintf(reason, MD_INNER_REASON_BYTES,
              "the rule is for staggered quarks by cg, block or auto");
     return MD_OK;

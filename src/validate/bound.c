@@ -87,7 +87,7 @@ void md_bound_hop(const md_links *links, const md_backend_request *request, cons
   const int parity = bound->parity, terms = md_action_terms(links->action);
   const double gamma = md_bound_gamma(request);
   const int n = in->components;
-  const bool spins = md_action_get(links->action)->spins == 4;
+  const bool spins = md_action_has_spin(links->action);
   /* Tensor Cores take the sum of two spins in the storage type, others in that of `gamma`. */
   const double unit =
       request->packing == MD_PACKING_NONE ? 0.0 : md_precision_roundoff(request->precision);

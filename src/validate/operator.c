@@ -206,7 +206,7 @@ static md_status antisymmetry(trial *t, md_errors *errors) {
 
 /* M^dag M and the symmetry of D: of four spins tests/wilson has those of M. */
 static bool has_all(const trial *t) {
-  return md_action_get(t->dirac->request.action)->spins == 1;
+  return !md_action_has_spin(t->dirac->request.action);
 }
 
 static md_status try_field(trial *t, int which) {

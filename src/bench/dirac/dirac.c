@@ -37,7 +37,7 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
   const int *d = bench->links->geometry->global, terms = md_action_terms(action);
   const int reals = md_request_reals(&request);
   char flops[64];
-  if (md_action_get(action)->spins == 4)
+  if (md_action_has_spin(action))
     snprintf(flops, sizeof flops, "%d x (8 x 12 + 16 x 66 + 7 x 24)", md_request_slices(&request));
   else
     snprintf(flops, sizeof flops, "%d x 66 + %d x 6", terms, terms - 1);

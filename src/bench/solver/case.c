@@ -175,7 +175,7 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
     return md_fail(context, MD_INPUT,
                    "multishift in %s misses a double-precision answer; take 'refined'",
                    md_precision_name(c->request.precision));
-  if (md_action_get(c->request.action)->spins == 4 && c->kind >= MD_BENCH_DEFLATED)
+  if (md_action_has_spin(c->request.action) && c->kind >= MD_BENCH_DEFLATED)
     return md_fail(context, MD_INPUT, "modes and shifts are for staggered actions, got %s",
                    md_action_name(c->request.action));
   if (c->kind == MD_BENCH_BICGSTAB && c->request.action != MD_ACTION_WILSON)
