@@ -99,7 +99,7 @@ def frame(x, y):
                    f'<text x="{x(value):.1f}" y="{floor + 17}" text-anchor="middle">{x.words(value)}</text>')
     for value in rows:
         out.append(f'<path class="grid" d="M{LEFT} {y(value):.1f}H{right}"/><path class="axis" d="M{LEFT} {y(value):.1f}h-5"/>'
-                   f'<text x="{LEFT - 8}" y="{y(value) + 4:.1f}" text-anchor="end">{y.words(value)}</text>')
+                   f'<text x="{LEFT - 8}" y="{min(y(value) + 4, floor - 2):.1f}" text-anchor="end">{y.words(value)}</text>')
     minor = "".join(f"M{x(v):.1f} {floor}v3" for v in others) + "".join(f"M{LEFT} {y(v):.1f}h-3" for v in between)
     out.append(f'<path class="axis" d="{minor}"/>' if minor else "")
     out.append(f'<text x="{(LEFT + right) / 2}" y="{HEIGHT - 6}" text-anchor="middle">{x.label}</text>')
