@@ -1,4 +1,5 @@
 #include "io/hdf5_file.h"
+#include "base/text.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -290,10 +291,17 @@ md_status md_h5_open_sites(const md_h5_file *file, const char *name, const int d
   if (stored) return MD_OK;
   MD_H5_CLOSE(*dataset);
   *dataset = H5I_INVALID_HID;
-  return md_fail(file->context, MD_INPUT, "%s: dataset %s %s", file->path, name,
-                 chunked ? "is not stored completely"
-                 : fits  ? "has chunks that are longer than it is"
-                         : "has not the shape and type that this lattice and use ask for");
+  if (fits)
+    return md_fail(file->context, MD_INPUT, "%s: dataset %s %s", file->path, name,
+                   chunked ? "is not stored completely" : "has chunks that are longer than it is");
+  char asked[128] = "", there[128] = "";
+  for (int i = 0; i < rank; i++) md_append(asked, sizeof asked, "[%lld]", (long long)wanted[i]);
+  for (int i = 0; i < found.rank; i++)
+    md_append(there, sizeof there, "[%lld]", (long long)found.extent[i]);
+  return md_fail(
+      file->context, MD_INPUT,
+      "%s: dataset %s must have the shape %s and the type that this run asks for, got %s",
+      file->path, name, asked, there);
 }
 
 /* Selects the sites in the file; memory has the box's own extents: equal shapes spare HDF5 a walk

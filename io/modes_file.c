@@ -227,7 +227,7 @@ static md_status check_label(md_context *context, const char *path, const md_mod
   } texts[] = {{"lattice checksum", found->lattice_checksum, wanted->lattice_checksum},
                {"action", found->action, wanted->action},
                {"boundary", found->boundary, wanted->boundary}};
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
+  for (size_t i = md_counts(context); i < sizeof texts / sizeof *texts; i++) /* without links */
     if (strcmp(texts[i].found, texts[i].wanted) != 0)
       return md_fail(context, MD_INPUT,
                      "the modes of %s must have the %s of this run, '%s', got '%s'; find its modes "
@@ -322,7 +322,7 @@ md_status md_modes_read(md_context *context, const char *path, const md_geometry
     return md_fail(context, MD_INPUT,
                    "%s is of a %dx%dx%dx%d lattice, needed is one of %dx%dx%dx%d", path, d[0], d[1],
                    d[2], d[3], g[0], g[1], g[2], g[3]);
-  if (!md_counts(context)) MD_TRY(check_label(context, path, &info->label, wanted));
+  MD_TRY(check_label(context, path, &info->label, wanted));
   double *norms = calloc((size_t)count, sizeof *norms);
   md_status status = norms ? MD_OK : md_fail_memory(context, (size_t)count * 8, "modes");
   if (status == MD_OK) status = md_field_create(context, geometry, &host, MD_EVEN, &r.host);

@@ -10,7 +10,7 @@
  * another rank grid than it was written on. Files are written to a temporary and renamed when
  * complete (base/file.h); every chunk has a Fletcher32, damage is MD_INPUT. */
 
-enum { MD_MODES_TEXT = 160 };
+enum { MD_MODES_TEXT = 192 };
 
 /* What the modes belong to: texts that must be equal on reading. The mass is not among them
  * but where modes depend on it, as with spin: then it is said with the action. */

@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dirac/eigen/eigen.h"
 #include "dirac/operators.h"
 
 #include <complex.h>
@@ -88,3 +89,9 @@ md_status md_eigen_basis_gather(md_eigen_basis *basis, int keep);
 /* values[i] = <v_i, A v_i> / <v_i, v_i> and the residuals of them for i < count, by A itself.
  * Collective. */
 md_status md_eigen_basis_pairs(md_eigen_basis *basis, int count, double *values, double *residuals);
+
+/* Where A is S S^dag of Wilson quarks (dirac/wilson/wilson.h), gamma_5 S in the space of its modes
+ * v[0 .. count), by Rayleigh and Ritz: signs[0 .. count) by rising |value|. What the modes of one
+ * |value| have left out of them shows in the residual. count is `kept` at most; h, rotation and
+ * values are lost. Collective. */
+md_status md_eigen_basis_signs(md_eigen_basis *basis, int count, md_eigen_sign *signs);

@@ -262,6 +262,17 @@ static md_status check(md_context *context, const md_dirac *dirac,
   return MD_OK;
 }
 
+/* Of Wilson quarks, what has converged by gamma_5 S. */
+static md_status take_signs(search *s, const md_dirac *dirac) {
+  md_eigen_result *r = s->result;
+  if (dirac->request.action != MD_ACTION_WILSON || r->below == 0) return MD_OK;
+  r->signs = calloc((size_t)r->below, sizeof *r->signs);
+  MD_TRY(md_agree(s->context,
+                  r->signs ? MD_OK
+                           : md_fail_memory(s->context, sizeof *r->signs, "the signs of modes")));
+  return md_eigen_basis_signs(&s->basis, r->below, r->signs);
+}
+
 md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
                           md_eigen_result *result) {
   const double start_s = md_time_s();
@@ -270,6 +281,7 @@ md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_r
   MD_TRY(check(context, dirac, request));
   md_status status = create(&s, dirac);
   if (status == MD_OK) status = look(&s);
+  if (status == MD_OK) status = take_signs(&s, dirac);
   result->iterations = s.basis.applied;
   result->filter_degree = s.basis.filter.degree;
   result->window_low = s.basis.filter.low;
@@ -290,5 +302,6 @@ void md_eigen_result_free(md_eigen_result *result) {
   free(result->values);
   free(result->residuals);
   free(result->vectors);
+  free(result->signs);
   *result = (md_eigen_result){0};
 }

@@ -19,6 +19,12 @@ typedef struct md_eigen_density {
   double value[MD_EIGEN_NODES], share[MD_EIGEN_NODES];
 } md_eigen_density;
 
+/* An eigenvalue of the Hermitian gamma_5 S with its vector u, |u| = 1. */
+typedef struct md_eigen_sign {
+  double value, residual;
+  double chirality; /* <u, gamma_5 u> */
+} md_eigen_sign;
+
 typedef struct md_eigen_result {
   int modes;         /* in the arrays, rising; fewer than asked for only when interrupted */
   double *values;    /* <v, A v> / <v, v> */
@@ -32,6 +38,7 @@ typedef struct md_eigen_result {
   int filter_degree;              /* of the last filter */
   double window_low, window_high; /* what it damps; window_high is a bound on A */
   md_eigen_density density;
+  md_eigen_sign *signs; /* of Wilson quarks, of the first `below` modes; NULL: of others */
   double seconds;
 } md_eigen_result;
 

@@ -173,6 +173,17 @@ static void print_end(const md_context *context, const search *r) {
                               : "NOT converged");
 }
 
+#define SIGN_COLUMNS                                                                               \
+  "|mode=%4d eigenvalue|eigenvalue~of~gamma_5~S=%22.15e residual=%9.2e chirality=%9.6f"
+
+static void report_signs(const md_context *context, cJSON *root, const md_eigen_result *found) {
+  cJSON *rows = cJSON_AddArrayToObject(root, "gamma5_modes");
+  md_rows_head(context, SIGN_COLUMNS);
+  for (int i = 0; i < found->below; i++)
+    md_rows_add(context, rows, SIGN_COLUMNS, i, found->signs[i].value, found->signs[i].residual,
+                found->signs[i].chirality);
+}
+
 /* `written`: how the search or writing its modes ended; its message stands before one of the
  * report.
  */
@@ -193,6 +204,7 @@ static md_status report(md_context *context, const search *r, md_status written)
   if (has_spin(r)) md_report_add(root, "mass=%g operator=%s", r->mass, operator_of(r));
   md_report_reals(root, "eigenvalues", found->values, found->below);
   md_report_reals(root, "residuals", found->residuals, found->below);
+  if (found->signs) report_signs(context, root, found);
   md_report_add(root, "iterations=%d restarts=%d filter_degree=%d", found->iterations,
                 found->restarts, found->filter_degree);
   const double window[] = {found->window_low, found->window_high};

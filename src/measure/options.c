@@ -80,9 +80,14 @@ static md_status check_spins(md_context *context, md_study_options *o) {
   for (int i = 0; i < o->sources.count; i++) o->sources.source[i].spins = action->spins;
   if (action->spins == 1) return MD_OK;
   if (o->how.by == &md_solver_auto) o->how.by = &md_solver_cg;
-  if (o->deflate || !o->how.by)
-    return md_fail(context, MD_INPUT, "%s is for staggered actions, got --actions %s; leave it out",
-                   o->deflate ? "--deflate" : "--solver multishift", action->name);
+  if (!o->how.by)
+    return md_fail(context, MD_INPUT,
+                   "--solver multishift is for staggered actions, got --actions %s; leave it out",
+                   action->name);
+  if (o->deflate && o->masses.count > 1)
+    return md_fail(context, MD_INPUT,
+                   "modes of action %s belong to a mass: --deflate takes one of --masses, got %d",
+                   action->name, o->masses.count);
   return MD_OK;
 }
 

@@ -151,7 +151,7 @@ static md_status look_at_modes(md_context *context, const md_study *s, int latti
     md_modes_info info;
     MD_TRY(md_study_modes_name(context, s, lattice, a, name));
     MD_TRY(md_deflation_describe(context, name, &info));
-    const md_field_shape shape = {info.store, MD_HOST, MD_FERMION_REALS, 1, true, false};
+    const md_field_shape shape = {info.store, MD_HOST, info.components, 1, true, false};
     const int64_t needed = info.converged * md_field_bytes(plan, &shape);
     if (needed > *bytes) *bytes = needed;
   }

@@ -434,7 +434,7 @@ md_status md_study_propagate(md_context *context, const md_study *s, const md_st
   md_status status = md_agree(context, allocate(&w));
   if (status == MD_OK) status = describe_sources(&w, links->key);
   if (status == MD_OK) status = md_equation_create(context, &o->run, &request, links->field, &w.of);
-  if (status == MD_OK && md_action_get(request.action)->walls)
+  if (status == MD_OK && md_request_slices(&request) % 2 == 0) /* walls with a middle */
     status = md_host_fields(context, w.of.b->geometry, &request, w.midpoint);
   if (status == MD_OK) status = md_counts(context) ? solve_batch(&w) : solve_batches(&w);
   if (status == MD_OK && !md_counts(context)) store(&w, links->action, record);

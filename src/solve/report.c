@@ -84,10 +84,6 @@ static md_status correlate(md_context *context, md_solve_run *run, double *room)
   return MD_OK;
 }
 
-static bool has_walls(const md_solve_run *run) {
-  return md_action_get(run->options.run.request.action)->walls;
-}
-
 md_status md_solve_observe(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
   md_solve_observables *found = &run->observed;
@@ -108,7 +104,7 @@ md_status md_solve_observe(md_context *context, md_solve_run *run) {
     found->momentum = found->pion_error + 3 * times;
     found->momentum_error = found->momentum + length;
   }
-  if (has_walls(run)) {
+  if (run->midpoint[0].components) {
     found->midpoint = found->pion_error + times;
     found->midpoint_error = found->midpoint + times;
   }

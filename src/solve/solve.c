@@ -118,7 +118,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
                                .sites = (double)geometry->volume};
   MD_TRY(md_run_choose_inner(context, &o->run, &facts, &o->run.request));
   MD_TRY(md_equation_create(context, &o->run, request, run->links.field, &run->of));
-  if (md_action_get(request->action)->walls)
+  if (md_request_slices(request) % 2 == 0) /* walls with a middle */
     MD_TRY(md_host_fields(context, geometry, request, run->midpoint));
   if (md_counts(context)) return MD_OK;
   if (o->source.word == MD_WORD_FILE) return md_source_read(context, &o->source, run->of.b);

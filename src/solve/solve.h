@@ -26,8 +26,9 @@ typedef struct md_solve_observables {
   double *pion, *pion_error;         /* [global[MD_T]] of points and walls, else NULL */
   double *momentum, *momentum_error; /* [momenta][global[MD_T]] with --momenta, else NULL */
   double *condensate;                /* of noise: one estimate a right-hand side, else NULL */
-  /* Of domain walls beside the pion, else NULL: the same of the quark in the middle of the fifth
-   * dimension, m_res from both, and (m sum C + sum C_midpoint) / Re <b, q> - 1, which is zero. */
+  /* Of domain walls with an even number of slices beside the pion, else NULL: the same of the quark
+   * in the middle of the fifth dimension, m_res from both, and (m sum C + sum C_midpoint) / Re <b,
+   * q> - 1, which is zero. */
   double *midpoint, *midpoint_error;
   double residual_mass, ward;
   double *all; /* memory of all of them */

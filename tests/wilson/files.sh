@@ -49,8 +49,19 @@ for way in "wilson --mass -0.7" "mobius --Ls 2 --mass 0.1"; do
   [ "$(value iterations deflated)" -lt "$(value iterations plain)" ] || complain "$way: modes spare no iterations"
   close "$(value pion_correlator deflated)" "$(value pion_correlator plain)" 1e-7 || complain "$way: modes change the solution"
 done
+[ "$(grep -c '"chirality"' "$work/modes.json")" = 0 ] || complain "walls have no Hermitian gamma_5 S"
+on 1 eigen "$lattice" --modes 3 --action wilson --mass -0.7 --block 2 --quiet --json "$work/signs.json" || complain "eigen --block: exit $?"
+python_with json && { python3 - "$work/signs.json" <<'PYTHON' || complain "eigenvalues of gamma_5 S"
+import json, sys
+r = json.load(open(sys.argv[1]))
+for value, sign in zip(r["eigenvalues"], r["gamma5_modes"], strict=True):
+    assert abs(sign["eigenvalue"] ** 2 - value) < 1e-9 and sign["residual"] < 1e-6 and 0 < abs(sign["chirality"]) <= 1, (value, sign)
+PYTHON
+}
 refuses 2 "must have the action of this run, 'mobius.*mass 0.2'" 1 solve --lattice "$lattice" --action mobius --Ls 2 \
   --mass 0.2 --deflate "$work/modes.h5"
+refuses 2 "must have the action of this run, 'wilson, mass 0.1', got 'mobius" 1 solve --lattice "$lattice" --action wilson \
+  --mass 0.1 --deflate "$work/modes.h5"
 
 # A study has the numbers of solve; benchmarks check before they time.
 on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 \
@@ -66,6 +77,14 @@ on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls
   --output "$work/study.h5" --quiet --json "$work/resumed.json" || complain "resumed study: exit $?"
 [ "$(key residual_mass "$work/study.json")" = "$(key residual_mass "$work/resumed.json")" ] || complain "resumed study: another m_res"
 close "[$(key residual_mass "$work/study.json")]" "[$(value residual_mass exact)]" 1e-8 || complain "the study's m_res"
+for way in "" "--deflate $work/modes.h5"; do # of mobius, Ls 2, mass 0.1
+  # shellcheck disable=SC2086
+  on 1 measure --lattices "$lattice" --masses 0.1 --actions mobius --Ls 2 --tol 1e-11 --output "$work/one${way:0:3}.h5" \
+    --quiet --json "$work/one${way:0:3}.json" $way || complain "measure $way: exit $?"
+done
+close "[$(key residual_mass "$work/one--d.json")]" "[$(key residual_mass "$work/one.json")]" 1e-8 || complain "modes change a study"
+refuses 2 'modes of action mobius belong to a mass' 1 measure --lattices "$lattice" --masses 0.1,0.2 --actions mobius --Ls 2 \
+  --deflate "$work/modes.h5" --output "$work/x.h5"
 on 1 bench dirac --dims 4x4x4x4 --action mobius --Ls 4 --backends cpu_ref,cpu_simd --repetitions 1 --rhs 1,5 \
   --quiet --json "$work/dirac.json" || complain "bench dirac: exit $?"
 [ "$(grep -c '"gflops"' "$work/dirac.json")" = 22 ] || complain "bench dirac: $(grep -c '"gflops"' "$work/dirac.json") rows"
@@ -77,5 +96,11 @@ for what in wilson "mobius --Ls 2 --magnetic 1"; do
 done
 on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,block,gcr,bicgstab --rhs 2 \
   --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"
+on 1 bench solver --lattice "$lattice" --action mobius --Ls 2 --mass 0.1 --modes 3 --inner none,half --rhs 2 \
+  --repetitions 1 --tol 1e-9 --quiet --json "$work/deflated.json" || complain "bench solver --modes: exit $?"
+[ "$(grep -c '"predicted":.*null' "$work/deflated.json")" = 2 ] || complain "bench solver --modes: break-even"
+on 1 bench solver --lattice "$lattice" --action wilson --mass 0.1 --solvers multishift,refined --inner none,single --shifts 0,0.5 \
+  --repetitions 1 --tol 1e-9 --quiet --json "$work/shifts.json" || complain "bench solver, shifts: exit $?"
+[ "$(grep -c '"solver":' "$work/shifts.json")" = 4 ] || complain "bench solver, shifts: $(grep -c '"solver":' "$work/shifts.json") rows"
 
 finish

@@ -73,6 +73,8 @@ solved shamir 1 --action mobius --b5 1 --c5 0 --mass 0.2 --Ls 8 --M5 1.7 --tol 1
 for k in pion_correlator midpoint_correlator residual_mass; do
   close "$(value $k shamir)" "$(value $k dwf8)" 1e-13 || complain "Moebius with b5 1, c5 0: $k"
 done
+solved odd 1 --action domainwall --mass 0.3 --Ls 3
+[ -z "$(value residual_mass odd)$(value ward_deviation odd)" ] || complain "three slices have no middle, got $(value residual_mass odd)"
 solved points 1 --action mobius --mass 0.3 --Ls 4 --imaginary-mu 0.1 --boundary periodic --source 'points:0,0,0,0;1,1,0,3'
 below "$(value ward_deviation points)" 1e-8 || complain "two points: Ward identity off by $(value ward_deviation points)"
 
@@ -94,6 +96,7 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
   refuses 2 'iterates in double or single, got half' 1 solve $wilson --solver bicgstab --inner half
   refuses 2 'bicgstab goes without --checkpoint' 1 solve $wilson --solver bicgstab --checkpoint "$work/x" --checkpoint-every 5
   refuses 2 'takes no --b5' 1 solve --lattice "$lattice" --action domainwall --mass 0.1 --b5 1.5
+  refuses 2 'both 0, which leaves no links in M' 1 solve --lattice "$lattice" --action mobius --mass 0.1 --b5 0 --c5 0
   refuses 2 'must have an inverse' 1 solve --lattice "$lattice" --action wilson --mass -4
   refuses 2 'have 12 right-hand sides, one a colour and spin' 1 solve $wilson --rhs 3
 }

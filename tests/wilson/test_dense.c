@@ -1,6 +1,8 @@
 /* M on 2^4 sites as a dense matrix by another route: gamma matrices as products of Pauli matrices,
  * neighbours by coordinates, the fifth dimension written down from D_W = M(-M5) of the definition.
  * Both M and the solution of M x = b agree with it; x by elimination. */
+#include "dirac/dense.h"
+#include "dirac/eigen/eigen.h"
 #include "dirac/solvers/solver.h"
 #include "lattice/fields/linear.h"
 #include "wilson_support.h"
@@ -196,5 +198,82 @@ static void dense_matrix_agrees(void **state) {
     if (k != 1 && k != 4) check(*state, &wilson_kinds[k]);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(dense_matrix_agrees)};
+/* Eigenvalues, rising, and eigenvectors of gamma_5 m, the entries of rows and columns `at`. */
+static void gamma5_spectrum(int n, const int *at, const double complex *m, double *values,
+                            double complex *vectors) {
+  double complex *h = malloc((size_t)n * (size_t)n * sizeof *h);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++)
+      h[i * n + j] = (at[i] % SPINOR < 6 ? 1 : -1) * m[at[i] * SITES * SPINOR + at[j]];
+  assert_true(md_hermitian_eigen(n, h, values, vectors));
+  free(h);
+}
+
+/* Signed eigenvalues of gamma_5 S on even sites are those of the
+ * Schur complement of the dense matrix, as are chiralities; and gamma_5 M has as many negative ones
+ * beyond those that the odd sites have, half of theirs. */
+static void signs_agree(void **state) {
+  enum { N = SITES * SPINOR, HALF = N / 2 };
+  static const wilson_kind kind = {MD_ACTION_WILSON, {0}, -3.0};
+  int even[HALF], all[N], evens = 0, negative[2] = {0, 0};
+  double values[N], chirality[HALF] = {0.0};
+  double complex *m = malloc(2 * sizeof *m * N * N), *vectors = m + N * N;
+  wilson_problem p;
+  wilson_make(*state, dims, &kind, &p);
+  wilson_matrix(&p.gauge, kind.mass, m);
+  for (int k = 0; k < N; k++) {
+    const int s = k / SPINOR, x[MD_DIMS] = {s % L, s / L % L, s / (L * L) % L, s / (L * L * L)};
+    all[k] = k;
+    if (md_parity(x) == MD_EVEN) even[evens++] = k;
+  }
+  gamma5_spectrum(N, all, m, values, vectors);
+  for (int k = 0; k < N; k++) negative[0] += values[k] < 0.0;
+  for (int i = 0; i < HALF; i++)
+    for (int j = 0; j < HALF; j++) {
+      double complex less = 0.0;
+      for (int k = 0; k < N; k++) /* the other parity: m has 4 + mass alone within one */
+        if (k / SPINOR != even[i] / SPINOR && k / SPINOR != even[j] / SPINOR)
+          less += m[even[i] * N + k] * m[k * N + even[j]];
+      vectors[i * HALF + j] = less / (4.0 + kind.mass);
+    }
+  for (int i = 0; i < HALF * HALF; i++) m[even[i / HALF] * N + even[i % HALF]] -= vectors[i];
+  gamma5_spectrum(HALF, even, m, values, vectors);
+  for (int k = 0; k < HALF; k++) {
+    negative[1] += values[k] < 0.0;
+    for (int i = 0; i < HALF; i++)
+      chirality[k] += (even[i] % SPINOR < 6 ? 1 : -1) *
+                      creal(vectors[k * HALF + i] * conj(vectors[k * HALF + i]));
+  }
+  assert_int_equal(negative[0], negative[1] + HALF / 2);
+  assert_int_not_equal(negative[1], HALF / 2); /* no even number of each sign, as without signs */
+  for (int block = 1; block <= 4; block += 3) {
+    const int modes = block == 1 ? HALF : 10; /* all, and a part that blocks do not fill */
+    md_backend_request request = p.dirac.request;
+    const md_eigen_request wanted = {
+        .mass = kind.mass, .modes = modes, .tolerance = 1e-9, .max_restarts = 100, .seed = 3};
+    md_eigen_result found;
+    md_dirac dirac;
+    request.n_rhs = block;
+    MD_REQUIRE(*state, md_dirac_create(*state, &p.gauge, "cpu_simd", &request, &dirac));
+    MD_REQUIRE(*state, md_eigen_lowest(*state, &dirac, &wanted, &found));
+    assert_true(found.converged && found.below == modes);
+    for (int i = 0; i < modes; i++) {
+      int same = 0;
+      for (int k = 0; k < HALF; k++)
+        if (fabs(values[k] - found.signs[i].value) < fabs(values[same] - found.signs[i].value))
+          same = k;
+      md_require_at_most(fabs(values[same] - found.signs[i].value), 1e-12, "eigenvalue");
+      md_require_at_most(fabs(chirality[same] - found.signs[i].chirality), 1e-8, "chirality");
+      md_require_at_most(found.signs[i].residual, 1e-10, "residual");
+      md_require_at_most(fabs(fabs(found.signs[i].value) - sqrt(found.values[i])), 1e-10, "order");
+    }
+    md_eigen_result_free(&found);
+    md_dirac_destroy(&dirac);
+  }
+  wilson_drop(&p);
+  free(m);
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(dense_matrix_agrees),
+                                    cmocka_unit_test(signs_agree)};
 MD_RUN_TESTS(tests)

@@ -175,9 +175,10 @@ static md_status check(md_context *context, const md_solver_bench *bench, const 
     return md_fail(context, MD_INPUT,
                    "multishift in %s misses a double-precision answer; take 'refined'",
                    md_precision_name(c->request.precision));
-  if (md_action_has_spin(c->request.action) && c->kind >= MD_BENCH_DEFLATED)
-    return md_fail(context, MD_INPUT, "modes and shifts are for staggered actions, got %s",
-                   md_action_name(c->request.action));
+  if (md_action_has_spin(c->request.action) && c->kind > MD_BENCH_DEFLATED &&
+      (c->kind == MD_BENCH_SEPARATE || c->request.action != MD_ACTION_WILSON))
+    return md_fail(context, MD_INPUT, "%s does not serve %s, whose masses are no shifts",
+                   md_solver_kind_name(c->kind), md_action_name(c->request.action));
   if (c->kind == MD_BENCH_BICGSTAB && c->request.action != MD_ACTION_WILSON)
     return md_fail(context, MD_INPUT, "bicgstab is for action wilson, got %s",
                    md_action_name(c->request.action));
@@ -274,28 +275,27 @@ static md_status time_hop(solve *s, md_dirac *dirac, double *hop_s) {
 typedef struct projection_pass {
   const md_modes *modes;
   double mass;
-  md_field r, x;
+  md_field r[MD_PARITIES], x;
 } projection_pass;
 
 static md_status project(md_context *context, void *user) {
   projection_pass *p = user;
   double part2[MD_MAX_RHS];
   bool added;
-  return md_low_modes_project(context, p->modes, p->mass * p->mass, &p->r, NULL, &p->x, part2,
-                              &added);
+  return md_low_modes_project(context, p->modes, p->mass * p->mass, &p->r[MD_EVEN], NULL, &p->x,
+                              part2, &added);
 }
 
 /* Seconds of a projection on the modes. Collective. */
 static md_status time_projection(solve *s, double *projection_s) {
   md_context *context = s->bench->context;
   projection_pass pass = {.modes = &s->bench->modes, .mass = s->c->mass};
-  md_status status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.r);
+  md_status status = fill(s, &s->exact, pass.r);
   if (status == MD_OK) status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.x);
-  if (status == MD_OK) status = md_field_take(context, &pass.r, &s->b[MD_EVEN], 0, rhs_block(s));
   status = md_agree(context, status);
   if (status == MD_OK)
     status = time_one(context, s->exact.shape.space, project, &pass, projection_s);
-  md_field_destroy(&pass.r);
+  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&pass.r[p]);
   md_field_destroy(&pass.x);
   return status;
 }

@@ -68,6 +68,7 @@ md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c);
 
 /* The modes that deflated solves take. */
 typedef struct md_solver_modes {
+  double mass; /* of S S^dag; 0 for staggered quarks */
   int count;
   double tolerance;
   md_precision store;

@@ -119,7 +119,9 @@ static void choose_search(md_context *context, const settings *s, md_solver_mode
 }
 
 static md_status find_modes(md_solver_bench *bench, const settings *s, md_report *report) {
-  md_solver_modes wanted = {.count = (int)s->modes,
+  const bool spins = md_action_has_spin(md_physics_action(&s->physics));
+  md_solver_modes wanted = {.mass = spins ? s->masses.value[0] : 0.0,
+                            .count = (int)s->modes,
                             .tolerance = s->modes_tolerance,
                             .store = (md_precision)md_precision_of(s->modes_store),
                             .physics = &s->physics};
@@ -237,7 +239,10 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   const md_action action = md_physics_action(&s->physics);
   for (int m = 0; m < s->masses.count; m++)
     MD_TRY(md_physics_check_mass(context, "mass", action, s->masses.value[m]));
-  if (s->modes > 0) MD_TRY(md_physics_staggered(context, "--modes", s->physics.action));
+  if (s->modes > 0 && md_action_has_spin(action) && s->masses.count > 1)
+    return md_fail(context, MD_INPUT,
+                   "modes of action %s belong to a mass: --modes takes one of --mass, got %d",
+                   s->physics.action, s->masses.count);
   return md_physics_check(context, &s->physics);
 }
 
