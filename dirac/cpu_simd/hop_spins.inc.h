@@ -51,23 +51,33 @@ INLINED void multiply_row(const ARITH *u, const VECTOR v[6], VECTOR g[2]) {
   g[1] = im;
 }
 
-/* sum += (1 -+ gamma_mu) u psi as far as spin k of the half spinor and what follows from it. */
-INLINED void add_spin(const VECTOR psi[SPINOR], const ARITH *u, int k, int other, int q,
+/* v = the colour of a half spinor, of rows that are `stride` apart. */
+INLINED void half_colour(const STORED *upper, const STORED *lower, int64_t stride, int q,
+                         VECTOR v[2]) {
+  const VECTOR w[2] = {LOAD(lower), LOAD(lower + stride)};
+  v[0] = LOAD(upper);
+  v[1] = LOAD(upper + stride);
+  add_turned_pair(q, w, v);
+}
+/* sum += (1 -+ gamma_mu) u psi as far as spin k of the half spinor and what follows from it; psi is
+ * read in such rows. */
+INLINED void add_spin(const STORED *psi, int64_t stride, const ARITH *u, int k, int other, int q,
                       VECTOR sum[SPINOR]) {
-  VECTOR v[6] = {psi[6 * k],     psi[6 * k + 1], psi[6 * k + 2],
-                 psi[6 * k + 3], psi[6 * k + 4], psi[6 * k + 5]};
-  VECTOR g[6];
-  add_turned(q, psi + 6 * other, v);
+  const STORED *upper = psi + 6 * k * stride, *lower = psi + 6 * other * stride;
+  VECTOR v[6], g[6];
+  half_colour(upper, lower, stride, q, v);
+  half_colour(upper + 2 * stride, lower + 2 * stride, stride, q, v + 2);
+  half_colour(upper + 4 * stride, lower + 4 * stride, stride, q, v + 4);
   multiply_row(u, v, g);
   multiply_row(u + 6 * LANES, v, g + 2);
   multiply_row(u + 12 * LANES, v, g + 4);
   add_turned(0, g, sum + 6 * k);
   add_turned((4 - q) % 4, g, sum + 6 * other);
 }
-INLINED void add_leg(const VECTOR psi[SPINOR], const ARITH *u, bool swap, int q_0, int q_1,
+INLINED void add_leg(const STORED *psi, int64_t stride, const ARITH *u, bool swap, int q_0, int q_1,
                      VECTOR sum[SPINOR]) {
-  add_spin(psi, u, 0, 2 + swap, q_0, sum);
-  add_spin(psi, u, 1, 3 - swap, q_1, sum);
+  add_spin(psi, stride, u, 0, 2 + swap, q_0, sum);
+  add_spin(psi, stride, u, 1, 3 - swap, q_1, sum);
 }
 
 /* The same of LANES reals of rows that are `row` apart. */
@@ -137,43 +147,72 @@ INLINED void end_spinor(const md_simd_call *call, int64_t site, int slice, int c
   for (int c = 0; c < SPINOR; c++) sum[c] += a * load_part(x + c * call->x_stride, count);
 }
 
-/* The neighbours of entry e in a slice. */
-INLINED void load_spinor(const md_simd_plan *plan, int64_t e, const STORED *in, int64_t stride,
-                         VECTOR psi[SPINOR]) {
-  if (e % MD_DIMS >= MD_Z) fetch_neighbours(plan, e + TERMS, in, stride, SPINOR);
-  neighbours(plan, e, in, stride, psi);
-  neighbours(plan, e, in + 6 * stride, stride, psi + 6);
-  neighbours(plan, e, in + 12 * stride, stride, psi + 12);
-  neighbours(plan, e, in + 18 * stride, stride, psi + 18);
+/* room[c] = plane c at the neighbours of entry e, lane by lane. Not inlined, since few entries need
+ * it and all legs would have a copy. */
+static __attribute__((noinline)) void gather_spinors(const md_simd_plan *plan, int64_t e,
+                                                     const STORED *in, int64_t stride,
+                                                     STORED *room) {
+  VECTOR v[MD_FERMION_REALS];
+  for (int s = 0; s < SPINOR; s += MD_FERMION_REALS) {
+    neighbours(plan, e, in + s * stride, stride, v);
+    for (int c = 0; c < MD_FERMION_REALS; c++) STORE(room + (s + c) * LANES, v[c]);
+  }
+}
+
+/* The neighbours of entry e in a slice: rows where they lie, or moved to `room`. */
+INLINED const STORED *spinors_at(const md_simd_plan *plan, int64_t e, const STORED *in,
+                                 int64_t *stride, STORED *room) {
+  if (e % MD_DIMS >= MD_Z) fetch_neighbours(plan, e + TERMS, in, *stride, SPINOR);
+  if (plan->pattern[e] == MD_SIMD_CONTIGUOUS) return in + plan->first[e];
+  gather_spinors(plan, e, in, *stride, room);
+  *stride = LANES;
+  return room;
+}
+
+/* Whether results go past the caches: whole lines, one behind the other. */
+INLINED bool spins_stream(const md_simd_call *call) {
+  enum { BYTES = LANES * sizeof(STORED) };
+  return call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
 }
 
 INLINED void spins_of_block(const md_simd_call *call, int64_t block, int reals) {
   const md_simd_plan *plan = call->plan;
   const int64_t site = plan->site[block];
   const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
-  const int waits = SCALED ? call->slices * SPINOR : SPINOR;
   ARITH room[TERMS * MD_LINK_REALS * LANES] __attribute__((aligned(64)));
+  STORED moved[SPINOR * LANES] __attribute__((aligned(64)));
+#if SCALED
   VECTOR waiting[MOST_WAITING];
+#endif
   const ARITH *u = block_links(call, block, reals, room);
   for (int slice = 0; slice < call->slices; slice++) {
     const STORED *in = (const STORED *)call->in + slice * SPINOR * call->in_stride;
-    STORED *out = (STORED *)call->out + site + (SCALED ? 0 : slice * SPINOR * call->out_stride);
+#if !SCALED
+    STORED *out = (STORED *)call->out + site + slice * SPINOR * call->out_stride;
+#endif
     VECTOR sum[SPINOR] = {{0}};
 #define ADD_LEG(d, swap, q_0, q_1)                                                                 \
-  load_spinor(plan, block *TERMS + d, in, call->in_stride, psi);                                   \
-  add_leg(psi, u + d * MD_LINK_REALS * LANES, swap, q_0, q_1, sum);
-    VECTOR psi[SPINOR];
+  stride = call->in_stride;                                                                        \
+  psi = spinors_at(plan, block * TERMS + d, in, &stride, moved);                                   \
+  add_leg(psi, stride, u + d * MD_LINK_REALS * LANES, swap, q_0, q_1, sum);
+    int64_t stride;
+    const STORED *psi;
     MD_EACH_HALF_SPINOR(ADD_LEG)
 #undef ADD_LEG
     end_spinor(call, site, slice, count, sum);
-    memcpy(waiting + (SCALED ? slice * SPINOR : 0), sum, sizeof sum);
-    if (SCALED && slice + 1 < call->slices) continue;
 #if SCALED
-    rescale(waits, waiting, call->out_scale + site, count);
+    memcpy(waiting + slice * SPINOR, sum, sizeof sum);
+#else
+    for (int c = 0; c < SPINOR; c++)
+      store_part(out + c * call->out_stride, sum[c], count, spins_stream(call));
 #endif
-    for (int c = 0; c < waits; c++)
-      store_part(out + c * call->out_stride, waiting[c], count, false);
   }
+#if SCALED
+  STORED *out = (STORED *)call->out + site;
+  rescale(call->slices * SPINOR, waiting, call->out_scale + site, count);
+  for (int c = 0; c < call->slices * SPINOR; c++)
+    store_part(out + c * call->out_stride, waiting[c], count, false);
+#endif
 }
 
 INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
@@ -182,6 +221,7 @@ INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int
     fetch_plan(call->plan, block + MD_SIMD_AHEAD);
     spins_of_block(call, block, reals);
   }
+  if (spins_stream(call)) md_stream_end();
 }
 
 /* The sums of a slice at a site, rows of `padded` reals. */
