@@ -209,9 +209,9 @@ static void gamma5_spectrum(int n, const int *at, const double complex *m, doubl
   free(h);
 }
 
-/* Signed eigenvalues of gamma_5 S on even sites are those of the
- * Schur complement of the dense matrix, as are chiralities; and gamma_5 M has as many negative ones
- * beyond those that the odd sites have, half of theirs. */
+/* Signed eigenvalues of gamma_5 S on even sites are those of the Schur complement of the dense
+ * matrix, as are chiralities; and gamma_5 M has as many negative ones beyond those that the odd
+ * sites have, half of theirs. */
 static void signs_agree(void **state) {
   enum { N = SITES * SPINOR, HALF = N / 2 };
   static const wilson_kind kind = {MD_ACTION_WILSON, {0}, -3.0};
