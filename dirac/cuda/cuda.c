@@ -171,15 +171,17 @@ static bool fuses(const void *state, md_precision out) {
 }
 
 static bool multiplies(const void *state) {
-  const md_backend_request *request = &((const cuda_state *)state)->request;
-  const int slices = md_request_slices(request), columns = slices * request->n_rhs;
-  return slices > 1 && columns <= MD_SPIN_THREADS && (slices > 3 || request->n_rhs > 1);
+  const cuda_state *s = state;
+  const int slices = md_request_slices(&s->request), columns = slices * s->request.n_rhs;
+  return slices > 1 && columns <= MD_SPIN_THREADS &&
+         (slices > 3 || s->request.n_rhs > 1 || s->stencil[0].march.x > 0);
 }
 
+/* The tile of a march is the links' order, so it has one shape. */
 static int shapes(const void *state) {
-  return md_action_has_spin(((const cuda_state *)state)->request.action)
-             ? sizeof shares / sizeof *shares
-             : 2;
+  const cuda_state *s = state;
+  if (s->stencil[0].march.x > 0) return 1;
+  return md_action_has_spin(s->request.action) ? sizeof shares / sizeof *shares : 2;
 }
 
 static bool keeps_links(const cuda_state *s, int shape) {
@@ -187,7 +189,10 @@ static bool keeps_links(const cuda_state *s, int shape) {
 }
 
 static void name_shape(const void *state, int shape, char name[MD_TUNE_NAME_BYTES]) {
-  if (md_action_has_spin(((const cuda_state *)state)->request.action))
+  const md_spin_march *march = &((const cuda_state *)state)->stencil[0].march;
+  if (march->x > 0)
+    snprintf(name, MD_TUNE_NAME_BYTES, "march %dx%dx%d", march->x, march->y, march->z);
+  else if (md_action_has_spin(((const cuda_state *)state)->request.action))
     snprintf(name, MD_TUNE_NAME_BYTES, "%d columns", shares[shape]);
   else
     snprintf(name, MD_TUNE_NAME_BYTES, "links %s L2",

@@ -18,7 +18,7 @@ struct pack_arguments {
   const int32_t *order;
   int64_t sites;
   md_divisor per_row;
-  int pair, tile, per_slot, piece; /* sites of a slot; reals of a chunk */
+  int pair, tile, per_slot, piece; /* sites of a slot; reals of a chunk, 0: as the kernels read */
   int64_t before, tile_reals;      /* of the field in its tile; of a tile */
   double inverse;                  /* of what the stored reals are parts of */
 };
@@ -58,7 +58,7 @@ template <class S, int R> __global__ void pack_links(pack_arguments a, S *links)
 }
 
 template <class S, int R> static void launch_pack(pack_arguments a, void *links) {
-  a.piece = link_piece_of(2 * R * a.per_slot * (int)sizeof(S)) / (int)sizeof(S);
+  if (a.piece == 0) a.piece = link_piece_of(2 * R * a.per_slot * (int)sizeof(S)) / (int)sizeof(S);
   pack_links<S, R>
       <<<(unsigned)((a.sites + 127) / 128), 128, 0, cudaStreamPerThread>>>(a, (S *)links);
 }
@@ -79,6 +79,7 @@ static int pack_any(const md_stencil *s, int pair, const md_pack_source *source,
   a.before = field == 0 ? 0 : block * s->reals[0];
   a.tile_reals = block * (s->reals[0] + s->reals[1]);
   a.inverse = 1.0 / (real_of<S>)s->largest[field];
+  if (s->march.x > 0) a.piece = md_spin_link_piece(reals * (int)sizeof(S)) / (int)sizeof(S);
   if (reals == 18) launch_pack<S, 18>(a, links);
   if (reals == 12) launch_pack<S, 12>(a, links);
   if (reals == 8) launch_pack<S, 8>(a, links);

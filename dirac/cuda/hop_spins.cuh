@@ -20,18 +20,25 @@ extern "C" {
  * a block in a box, whose inner neighbours come from L1 too. */
 enum { SPINOR = 24, HALF_SPINOR = 12 };
 
-/* A matrix of the fifth dimension as a polynomial, the sum of c[k] X^k; count 0: none. */
+/* A matrix of the fifth dimension as a polynomial, the sum of c[k] X^k; count 0: none. Terms at the
+ * end that rounding to S hides are left out. */
 template <class T> struct wall_terms {
   int count;
   T mass, c[MD_MOST_SLICES];
 };
-template <class T> static wall_terms<T> terms_of(const md_wall_matrix *m) {
-  wall_terms<T> t = {};
+template <class S> static wall_terms<real_of<S>> terms_of(const md_wall_matrix *m) {
+  constexpr double rounding = sizeof(S) == 8   ? 0x1p-53
+                              : sizeof(S) == 4 ? 0x1p-24
+                              : is_scaled<S>   ? 0x1p-15
+                                               : 0x1p-8;
+  wall_terms<real_of<S>> t = {};
+  double largest = 0.0;
+  for (int k = 0; m && k < m->slices; k++) largest = fmax(largest, fabs(m->m[k]));
   for (int k = 0; m && k < m->slices; k++) {
-    t.c[k] = (T)m->m[k];
-    if (m->m[k] != 0.0) t.count = k + 1;
+    t.c[k] = (real_of<S>)m->m[k];
+    if (fabs(m->m[k]) > rounding / 16 * largest) t.count = k + 1;
   }
-  if (m) t.mass = (T)m->mass;
+  if (m) t.mass = (real_of<S>)m->mass;
   return t;
 }
 
@@ -273,6 +280,8 @@ __global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
   finish_spinor<S, ONE, WALLS>(a, at, active, memory, sum);
 }
 
+#include "dirac/cuda/spin_march.cuh"
+
 /* WALLS: the threads of a block have all columns of their sites. */
 template <class S, int R, bool ONE, bool STAGED, bool WALLS = false>
 static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue) {
@@ -306,9 +315,11 @@ template <class S, int R> static int hop_spins_reals(const md_stencil *s, const 
   a.x_scale = end.x ? end.x->scale : NULL;
   a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
-  a.of_hop = terms_of<real_of<S>>(md_hop_step_of(call).of_hop);
-  a.of_x = terms_of<real_of<S>>(md_hop_step_of(call).of_x);
+  a.of_hop = terms_of<S>(md_hop_step_of(call).of_hop);
+  a.of_x = terms_of<S>(md_hop_step_of(call).of_x);
   const bool walls = a.of_hop.count + a.of_x.count > 0;
+  if constexpr (sizeof(S) > 2)
+    if (s->march.x > 0) return launch_spin_march<S, R>(s->march, a, call->queue);
   if (walls && a.n_rhs > 1)
     launch_spins<S, R, false, true, true>(s, a, call->queue);
   else if (walls)

@@ -2,6 +2,7 @@
 
 #include "base/divisor.h"
 #include "dirac/backend.h"
+#include "dirac/cuda/spin_march.h"
 
 /* What the kernels of the cuda backend need to know of a lattice and its links.
  *
@@ -59,6 +60,7 @@ typedef struct md_stencil {
   bool keep_links;        /* in L2: all of them fit */
   int few_slots;          /* up to so many, four threads share one; n_rhs == 1 */
   int columns_of_block;   /* of four spins: slices and right-hand sides of a block of threads */
+  md_spin_march march;    /* of four spins, x 0: none; then slots are sites */
 } md_stencil;
 
 /* Threads of a block of the hop of four spins, twice as many for many right-hand sides; so many

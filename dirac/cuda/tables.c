@@ -192,12 +192,17 @@ static md_status load_tables(md_context *context, const md_links *links,
   for (int p = 0; p < MD_PARITIES; p++)
     if (t->rows[p]) make_rows(links, p, t->rows[p], t->long_rows[p]);
   const int v = sites_per_slot(g, request, t);
-  if (t->order) make_order(g, md_action_has_spin(request->action), t->blocks);
+  const md_spin_march march = md_spin_march_plan(request, g, &context->gpu);
+  if (t->order && march.x > 0)
+    md_spin_march_order(&march, t->blocks);
+  else if (t->order)
+    make_order(g, md_action_has_spin(request->action), t->blocks);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &stencil[p];
     *st = (md_stencil){.parity = p,
                        .sites_per_slot = v,
-                       .tile = tile_of(request),
+                       .tile = march.x > 0 ? march.sites : tile_of(request),
+                       .march = march,
                        .pairs = md_stencil_pairs(links->action)};
     for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
       st->reals[f] = md_stencil_reals(request, f);

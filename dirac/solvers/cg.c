@@ -117,7 +117,9 @@ md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests
   const int n = r->n_rhs;
   double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
   MD_TRY(md_operator_apply(context, a, a_p, p, NULL));
-  MD_TRY(md_linear_dot(context, p, a_p, NULL, step->p_ap));
+  /* <p, A p> of A = F F^dag is |F^dag p|^2. */
+  MD_TRY(a->factor ? md_linear_norm2(context, a->factor, NULL, step->p_ap)
+                   : md_linear_dot(context, p, a_p, NULL, step->p_ap));
   step->broken = -1;
   for (int k = n - 1; k >= 0; k--) {
     if (!rests[k] && !(step->p_ap[k] > 0.0 && isfinite(step->p_ap[k]))) step->broken = k;

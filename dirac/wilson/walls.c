@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-enum { SPINOR_REALS = 24 };
-
 void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to) {
   static const md_wall_kernels *const kernels[MD_PRECISIONS][MD_ISAS] =
       MD_EVERY_PRECISION(&md_wall_host);
@@ -84,20 +82,22 @@ md_status md_wall_matrices_make(md_context *context, const md_backend_request *r
  * which one may have right-hand sides that fill tiles. */
 static void copy_half(const md_field *from, int from_slice, bool lower, md_field *to,
                       int to_slice) {
-  const int half = lower ? SPINOR_REALS / 2 : 0;
+  if (MINIDIRAC_HAVE_CUDA && from->space == MD_DEVICE)
+    return md_wall_copy_half_device(from, from_slice, lower, to, to_slice);
+  const int half = lower ? MD_SPINOR_REALS / 2 : 0;
   const int n_rhs = from->n_rhs < to->n_rhs ? from->n_rhs : to->n_rhs;
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < from->sites; i++)
-    for (int c = half; c < half + SPINOR_REALS / 2; c++)
+    for (int c = half; c < half + MD_SPINOR_REALS / 2; c++)
       for (int r = 0; r < n_rhs; r++)
-        ((double *)to->data)[md_field_at(to, i, to_slice * SPINOR_REALS + c, r)] =
-            ((const double *)from->data)[md_field_at(from, i, from_slice * SPINOR_REALS + c, r)];
+        ((double *)to->data)[md_field_at(to, i, to_slice * MD_SPINOR_REALS + c, r)] =
+            ((const double *)from->data)[md_field_at(from, i, from_slice * MD_SPINOR_REALS + c, r)];
 }
 
 void md_walls_source(const md_field *b, md_field *eta) {
   md_linear_zero(eta);
   copy_half(b, 0, false, eta, 0);
-  copy_half(b, 0, true, eta, eta->components / SPINOR_REALS - 1);
+  copy_half(b, 0, true, eta, eta->components / MD_SPINOR_REALS - 1);
 }
 
 void md_walls_quark(const md_field *psi, int lower, int upper, md_field *q) {

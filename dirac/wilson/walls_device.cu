@@ -142,3 +142,14 @@ extern "C" void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way 
     apply<S><<<blocks, block, 0, md_stream()>>>(a);
   });
 }
+
+extern "C" void md_wall_copy_half_device(const md_field *from, int from_slice, bool lower,
+                                         md_field *to, int to_slice) {
+  const size_t half = (size_t)PAIRS * from->n_rhs * sizeof(double); /* PAIRS reals */
+  const auto place = [&](const md_field *f, int slice) {
+    return (char *)f->data + (2 * slice + lower) * half;
+  };
+  const auto pitch = [&](const md_field *f) { return f->components / (2 * PAIRS) * 2 * half; };
+  cudaMemcpy2DAsync(place(to, to_slice), pitch(to), place(from, from_slice), pitch(from), half,
+                    (size_t)from->sites, cudaMemcpyDeviceToDevice, md_stream());
+}

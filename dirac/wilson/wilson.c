@@ -262,25 +262,48 @@ static double one(const md_system *s) {
   return 1.0;
 }
 
-/* A field of all slices in double on the host, or f itself where it is one. */
-static md_status on_host(md_context *context, md_field *f, md_field *room, md_field **host) {
-  const md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true, false};
-  *host = f->space == MD_HOST && f->precision == MD_DOUBLE ? f : room;
-  return *host == f ? MD_OK : md_field_create(context, f->geometry, &shape, f->parity, room);
+/* A field of all slices in double, f itself where it is one, else on the host; and one of quarks
+ * that lies where it does, not made where that is on the host. */
+typedef struct wall_fields {
+  md_field room, quark, *all;
+} wall_fields;
+static md_status wall_fields_create(md_context *context, md_field *f, wall_fields *w) {
+  md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true, false};
+  *w = (wall_fields){.all = f->precision == MD_DOUBLE ? f : &w->room};
+  if (w->all != f) return md_field_create(context, f->geometry, &shape, f->parity, &w->room);
+  if (f->space == MD_HOST) return MD_OK;
+  shape.space = f->space, shape.components = MD_SPINOR_REALS, shape.together = true;
+  return md_field_create(context, f->geometry, &shape, f->parity, &w->quark);
+}
+static void wall_fields_destroy(wall_fields *w) {
+  md_field_destroy(&w->room);
+  md_field_destroy(&w->quark);
+}
+
+/* f = eta of b */
+static md_status put_on_walls(md_context *context, const md_field *b, md_field *f) {
+  wall_fields w;
+  md_status status = wall_fields_create(context, f, &w);
+  if (status == MD_OK && w.quark.data) status = md_field_widen(context, &w.quark, b);
+  if (status == MD_OK && !md_counts(context)) md_walls_source(w.quark.data ? &w.quark : b, w.all);
+  if (status == MD_OK && w.all == &w.room) status = md_field_convert(context, f, &w.room);
+  wall_fields_destroy(&w);
+  return md_agree(context, status);
+}
+
+/* x = q of two slices of psi */
+static md_status take_quark(md_context *context, wall_fields *w, int lower, int upper,
+                            md_field *x) {
+  if (md_counts(context)) return MD_OK;
+  md_walls_quark(w->all, lower, upper, w->quark.data ? &w->quark : x);
+  return w->quark.data ? md_field_narrow(context, x, &w->quark) : MD_OK;
 }
 
 /* eta = D_- of the walls, D_- = 1 - c5 D_W = 1 - c5 (4 - M5) + c5/2 H. */
 static md_status source_on_walls(md_context *context, md_system *s, const md_field *b) {
   const md_dirac *dirac = state_of(s)->dirac;
   const md_walls *p = &dirac->request.walls;
-  for (int k = 0; k < MD_PARITIES; k++) {
-    md_field room = {0}, *eta;
-    md_status status = on_host(context, &s->b[k], &room, &eta);
-    if (status == MD_OK && !md_counts(context)) md_walls_source(&b[k], eta);
-    if (status == MD_OK && eta == &room) status = md_field_convert(context, &s->b[k], &room);
-    md_field_destroy(&room);
-    MD_TRY(md_agree(context, status));
-  }
+  for (int k = 0; k < MD_PARITIES; k++) MD_TRY(put_on_walls(context, &b[k], &s->b[k]));
   if (p->c5 == 0.0 || md_counts(context)) return MD_OK;
   for (int k = 0; k < MD_PARITIES; k++) {
     const md_hop_end end = {.x = &s->b[k], .a = 1.0 - p->c5 * (4.0 - p->height), .b = 0.5 * p->c5};
@@ -294,14 +317,14 @@ static md_status solution_on_walls(md_context *context, const md_system *s, md_f
                                    md_field *midpoint) {
   const int slices = md_request_slices(&state_of(s)->dirac->request);
   for (int k = 0; k < MD_PARITIES; k++) {
-    md_field room = {0}, *psi, of = s->x[k];
-    md_status status = on_host(context, &of, &room, &psi);
-    if (status == MD_OK && psi == &room) status = md_field_convert(context, &room, &of);
-    if (status == MD_OK && !md_counts(context)) {
-      md_walls_quark(psi, 0, slices - 1, &x[k]);
-      if (midpoint) md_walls_quark(psi, slices / 2, slices / 2 - 1, &midpoint[k]);
-    }
-    md_field_destroy(&room);
+    md_field of = s->x[k];
+    wall_fields w;
+    md_status status = wall_fields_create(context, &of, &w);
+    if (status == MD_OK && w.all == &w.room) status = md_field_convert(context, &w.room, &of);
+    if (status == MD_OK) status = take_quark(context, &w, 0, slices - 1, &x[k]);
+    if (status == MD_OK && midpoint)
+      status = take_quark(context, &w, slices / 2, slices / 2 - 1, &midpoint[k]);
+    wall_fields_destroy(&w);
     MD_TRY(status);
   }
   return MD_OK;

@@ -22,6 +22,8 @@ MD_C_BEGIN
  *
  * or S x_e = c itself. c - S x_e is the residual of M x = b: that on odd sites is zero. */
 
+enum { MD_SPINOR_REALS = 24 };
+
 /* A real matrix of the fifth dimension: m[to * slices + from] acts on spins 2 and 3, its transpose
  * on spins 0 and 1. Those of one operator are functions of X, which commute:
  * (unit + hop X) (over_unit + over_hop X)^-1. */
@@ -57,6 +59,10 @@ void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to);
 /* That of fields on a device, in builds with CUDA. m: one of md_wall_matrices. */
 void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                           md_field *out);
+/* Half a spinor, spins 2 and 3 where `lower`, of a slice of one field to a slice of another, both
+ * in MD_DOUBLE on a device, together and with as many right-hand sides. */
+void md_wall_copy_half_device(const md_field *from, int from_slice, bool lower, md_field *to,
+                              int to_slice);
 /* A bound on its norm. */
 double md_wall_norm(const md_wall_matrix *m);
 
@@ -85,8 +91,8 @@ md_status md_wilson_apply(md_context *context, md_operator *full, bool adjoint,
 md_status md_wilson_schur(md_context *context, md_operator *full, bool adjoint, md_field *out,
                           md_field *in);
 
-/* With walls, between quarks of the four-dimensional world and fields of all slices; MD_DOUBLE,
- * host, quarks of 24 reals, one parity. Local. */
+/* With walls, between quarks of the four-dimensional world and fields of all slices; MD_DOUBLE, in
+ * one space, on a device with as many right-hand sides; quarks of 24 reals, one parity. Local. */
 /* eta: P_+ b in the first slice, P_- b in the last one; zero elsewhere. */
 void md_walls_source(const md_field *b, md_field *eta);
 /* q = P_- psi of slice `lower` + P_+ psi of slice `upper`. */

@@ -54,6 +54,29 @@ __device__ inline void copy_bulk(uint32_t to, const void *from, int bytes, uint3
                : "memory");
 }
 
+/* `bytes`, a multiple of 16, from shared to 16-byte aligned global memory, when the thread says
+ * commit_stores; wait_for_reads returns when shared memory has been read. Other threads that wrote
+ * there said fence_for_copies before they told this one. */
+__device__ inline void store_bulk(void *to, const void *from, int bytes) {
+  asm volatile("cp.async.bulk.global.shared::cta.bulk_group [%0], [%1], %2;" ::"l"(to),
+               "r"(shared_address(from)), "r"(bytes)
+               : "memory");
+}
+__device__ inline void commit_stores() {
+  asm volatile("cp.async.bulk.commit_group;" ::: "memory");
+}
+__device__ inline void wait_for_reads() {
+  asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
+}
+__device__ inline void fence_for_copies() {
+  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
+}
+
+/* `threads` of the block, whole warps that do not end before, meet, beside __syncthreads. */
+__device__ inline void meet(int threads) {
+  asm volatile("bar.sync 1, %0;" ::"r"(threads) : "memory");
+}
+
 /* Asks L2 for `bytes`, a multiple of 16, of 16-byte aligned global memory. */
 __device__ inline void prefetch_bulk(const void *from, int bytes) {
   asm volatile("cp.async.bulk.prefetch.L2.global [%0], %1;" ::"l"(from), "r"(bytes) : "memory");

@@ -100,19 +100,22 @@ static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t site
   }
 }
 
-/* x += a p; p = r + b p */
-template <class S, class W, bool ONE>
+/* x += a p; p = r + b p; of fields with scales C is MD_WHOLE. */
+template <class S, class W, bool ONE, int C>
 static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> residual,
-                               linear_view<S> p, linear_view<W> x, int64_t sites, int n_rhs) {
+                               linear_view<S> p, linear_view<W> x, int64_t sites, int n_rhs,
+                               int pairs) {
   const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
-  real_of<S> u[1][MD_WHOLE], v[1][MD_WHOLE], w[1][MD_WHOLE];
-  load_piece<ONE>(residual, at, u);
-  load_piece<ONE>(p, at, v);
-  load_piece<ONE>(x, at, w);
-  add_times<ONE>(w, a.of, at, v);
-  add_times<ONE>(u, b.of, at, v);
-  store_piece<ONE>(x, at, w);
-  store_piece<ONE>(p, at, u);
+  for (int g = 0; g < (C == MD_WHOLE ? 1 : pairs); g++) {
+    real_of<S> u[1][C], v[1][C], w[1][C];
+    load_piece<ONE>(from_pair<ONE, C>(residual, at, g), at, u);
+    load_piece<ONE>(from_pair<ONE, C>(p, at, g), at, v);
+    load_piece<ONE>(from_pair<ONE, C>(x, at, g), at, w);
+    add_times<ONE>(w, a.of, at, v);
+    add_times<ONE>(u, b.of, at, v);
+    store_piece<ONE>(from_pair<ONE, C>(x, at, g), at, w);
+    store_piece<ONE>(from_pair<ONE, C>(p, at, g), at, u);
+  }
 }
 
 /* f(view of x, view of y, ONE, C) by the operands' types, which are S, or float beside a 16-bit S,
@@ -161,11 +164,15 @@ static void queue_multiply(const md_field *x, const md_field *y, const sum_pass 
 template <class S, class W>
 static void queue_cg_step(const double *a, const double *b, const md_field *r, md_field *p,
                           md_field *x) {
-  const dim3 block = block_of(x);
-  const auto kernel = md_field_planar(x) ? cg_step<S, W, true> : cg_step<S, W, false>;
-  kernel<<<all_blocks(x, block), block, 0, md_stream()>>>(
-      coefficients_of(a, x->n_rhs, *x), coefficients_of(b, x->n_rhs, *x), linear_view_of<W>(r),
-      linear_view_of<S>(p), linear_view_of<W>(x), x->sites, x->n_rhs);
+  const md_field u = md_widened(x), v = md_widened(p), w = md_widened(r);
+  const dim3 block = block_of(&u);
+  const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
+  with_layout(&u, [&](auto one, auto reals) {
+    if constexpr (reals() == MD_WHOLE || !is_scaled<S>)
+      cg_step<S, W, one(), reals()><<<all_blocks(&u, block), block, 0, md_stream()>>>(
+          as, bs, linear_view_of<W>(&w), linear_view_of<S>(&v), linear_view_of<W>(&u), u.sites,
+          u.n_rhs, u.components / 2);
+  });
 }
 
 /* Memory of one call of `reduce`, in one piece. */
@@ -310,7 +317,7 @@ template <class S> struct linear_device {
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {
-    if (x->components != MD_WHOLE) {
+    if (is_scaled<S> && x->components != MD_WHOLE) {
       axpby(a, p, NULL, x);
       return axpby(NULL, r, b, p);
     }

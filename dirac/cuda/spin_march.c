@@ -1,0 +1,102 @@
+/* Tiles of the march of quarks with four spins. */
+#include "dirac/cuda/spin_march.h"
+
+#include <math.h>
+#include <stdlib.h>
+
+enum { LEAST_THREADS = 32, SOURCE_SLOTS = 2, LEAST_LINK_SLOTS = 4 };
+
+static int round_up(int n, int to) {
+  return (n + to - 1) / to * to;
+}
+
+/* Lays out a tile, whose sides and columns are set; false where it does not fit. */
+static bool lay_out(const md_device_facts *gpu, int real_bytes, int reals, md_spin_march *m) {
+  const int rows = m->y * m->z, around = 2 * (m->y + m->z);
+  m->sites = m->x * rows;
+  m->threads = m->sites * m->columns;
+  m->computing = round_up(m->threads, 32);
+  m->spinor_bytes = MD_SPIN_REALS * real_bytes;
+  m->site_bytes = m->columns * m->spinor_bytes;
+  m->centre_bytes = round_up((m->x + 1) * m->site_bytes, 128);
+  m->rim_bytes = round_up(m->x * m->site_bytes, 128);
+  m->slot_bytes = rows * m->centre_bytes + around * m->rim_bytes;
+  m->result_bytes = rows * m->centre_bytes;
+  if (rows > around) {
+    m->result_bytes = m->slot_bytes;
+    m->slot_bytes += rows * m->rim_bytes;
+  }
+  m->link_bytes = m->sites * reals * real_bytes;
+  if (m->link_bytes % 16 != 0 || m->threads < LEAST_THREADS ||
+      m->threads > md_spin_march_threads(real_bytes))
+    return false;
+  m->slots = SOURCE_SLOTS;
+  const int left = gpu->block_shared_bytes - MD_SPIN_BARRIERS - m->slots * m->slot_bytes;
+  m->link_slots = left > 0 ? left / m->link_bytes : 0;
+  if (m->link_slots > MD_SPIN_LINK_SLOTS) m->link_slots = MD_SPIN_LINK_SLOTS;
+  m->shared_bytes = MD_SPIN_BARRIERS + m->slots * m->slot_bytes + m->link_slots * m->link_bytes;
+  return m->link_slots >= LEAST_LINK_SLOTS;
+}
+
+/* About the clocks of a step: bytes from memory and through L2, legs that follow each other, and
+ * copies, which overlap. The constants are those of an H100. */
+static double step_clocks(const md_spin_march *m, int link_bytes, const md_device_facts *gpu) {
+  enum { L2_BYTES = 26, LEGS = 3800, LEGS_OF_WARP = 250, COPY = 32 }; /* L2: of a clock */
+  const double sources = 1.0 + 1.0 / m->x + 2.0 / m->y + 2.0 / m->z;
+  const double rate = gpu->bandwidth / (1e6 * gpu->clock_mhz * gpu->multiprocessors);
+  const double memory = m->sites * (2.0 * m->site_bytes + link_bytes);
+  const double through = m->sites * ((sources + 1.0) * m->site_bytes + link_bytes) / L2_BYTES;
+  const double legs = LEGS + LEGS_OF_WARP * m->computing / 32.0;
+  const double copies = COPY * (m->y * m->z + 2.0 * (m->y + m->z));
+  const double of_memory = rate > 0.0 && isfinite(rate) ? memory / rate : 0.0;
+  return cbrt(pow(through, 3.0) + pow(legs, 3.0) + pow(of_memory, 3.0) + pow(copies, 3.0));
+}
+
+/* Of the block with most work; a segment has two steps more than slices. */
+static double clocks_of(const md_spin_march *m, int link_bytes, const md_device_facts *gpu) {
+  const md_march_share *s = &m->share;
+  const int steps = s->full * (s->slices + 2) + (s->owners > 0 ? s->own + 2 : 0);
+  return steps * step_clocks(m, link_bytes, gpu);
+}
+
+md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geometry *g,
+                                 const md_device_facts *gpu) {
+  md_spin_march best = {0};
+  const int real_bytes = (int)md_precision_bytes(request->precision);
+  if (!md_action_has_spin(request->action) || request->n_rhs != 1 || g->halo_sites > 0 ||
+      gpu->code < 90 || real_bytes == 2)
+    return best;
+  const int half = g->local[0] / 2, slices = md_request_slices(request);
+  const int reals = atoi(md_reconstruct_name(request->reconstruct)); /* the table's names */
+  double least = INFINITY;
+  for (int x = 1; x <= half; x++)
+    for (int y = 1; y <= g->local[1]; y++)
+      for (int z = 1; z <= g->local[2]; z++) {
+        if (half % x || g->local[1] % y || g->local[2] % z) continue;
+        md_spin_march m = {.x = x, .y = y, .z = z, .columns = slices};
+        if (!lay_out(gpu, real_bytes, reals, &m)) continue;
+        const int tiles = half / x * (g->local[1] / y) * (g->local[2] / z);
+        m.share = md_march_share_out(tiles, g->local[MD_T], gpu->multiprocessors, 2.0);
+        const double clocks = clocks_of(&m, MD_DIRECTIONS * reals * real_bytes, gpu);
+        if (clocks < least) least = clocks, best = m;
+      }
+  if (best.x == 0) return best;
+  best.half = half, best.ly = g->local[1], best.lz = g->local[2], best.lt = g->local[MD_T];
+  best.by_row = md_divisor_of(best.x * slices);
+  best.by_columns = md_divisor_of(slices);
+  best.by_y = md_divisor_of(best.y);
+  best.by_tiles_x = md_divisor_of(half / best.x);
+  best.by_tiles_y = md_divisor_of(best.ly / best.y);
+  return best;
+}
+
+void md_spin_march_order(const md_spin_march *m, int32_t *order) {
+  const int tiles = m->half / m->x * (m->ly / m->y) * (m->lz / m->z), rows = m->y * m->z;
+  for (int column = 0; column < tiles; column++) {
+    const md_spin_tile tile = md_spin_tile_of(m, column);
+    for (int t = 0; t < m->lt; t++)
+      for (int r = 0; r < rows; r++)
+        for (int x = 0; x < m->x; x++)
+          *order++ = md_spin_row(m, &tile, r, t) * m->half + tile.x + x;
+  }
+}

@@ -1,0 +1,102 @@
+#pragma once
+
+#include "dirac/backend.h"
+#include "dirac/march_share.h"
+
+MD_C_BEGIN
+
+/* The march of quarks with four spins on CUDA cores: one right-hand side in double or single on an
+ * undivided lattice. A tile is a box of sites of one parity along x/2, y and z; a block walks along
+ * t through the column above it (dirac/march_share.h). The source sites of a time slice of the tile
+ * and around it come once into a ring of slots in shared memory, whole rows along x by a copy; the
+ * links of the tile's sites come into another, one direction of all sites in a slot. */
+typedef struct md_spin_march {
+  int x, y, z, sites;           /* of a tile; x 0: no march */
+  int half, ly, lz, lt;         /* of the lattice, half its extent in x */
+  int columns;                  /* slices of a site, one thread each */
+  int threads, computing;       /* that compute; in whole warps */
+  int slots, link_slots;        /* of the rings */
+  int spinor_bytes, site_bytes; /* of a column, of a site */
+  int centre_bytes, rim_bytes;  /* of a row of the tile, x + 1 sites, and of one around it, x sites:
+                                   2 z of these beyond the tile along y, then 2 y along z */
+  int result_bytes;             /* from the start of a slot to the results, rows as in the rim, in
+                                   whose place they lie where it is large enough */
+  int slot_bytes, link_bytes, shared_bytes;
+  md_march_share share;
+  md_divisor by_row, by_columns, by_y; /* x columns, columns, y */
+  md_divisor by_tiles_x, by_tiles_y;   /* tiles of the lattice along x and y */
+} md_spin_march;
+
+enum {
+  MD_SPIN_REALS = 24,      /* of a spinor */
+  MD_SPIN_BARRIERS = 512,  /* bytes in front of the rings */
+  MD_SPIN_SLOTS = 2,       /* most */
+  MD_SPIN_LINK_SLOTS = 16, /* most */
+  MD_SPIN_FEEDERS = 64     /* threads that feed */
+};
+
+#ifdef __CUDACC__
+#define MD_CONSTANT_MAP constexpr __host__ __device__
+#else
+#define MD_CONSTANT_MAP static inline
+#endif
+/* Threads that compute at most: with those that feed they leave a thread of double 255 registers,
+ * one of single 128. */
+MD_CONSTANT_MAP int md_spin_march_threads(int real_bytes) {
+  return real_bytes == 8 ? 192 : 384;
+}
+/* Bytes of a link that lie together in a slot, the pieces of the sites taking turns. */
+MD_CONSTANT_MAP int md_spin_link_piece(int bytes) {
+  return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4;
+}
+
+/* A tile: its first site along x, and the number of its first row in time slice 0. */
+typedef struct md_spin_tile {
+  int column, x, row;
+} md_spin_tile;
+MD_HOST_DEVICE md_spin_tile md_spin_tile_of(const md_spin_march *m, int column) {
+  const int of_row = md_quotient(column, m->by_tiles_x), plane = md_quotient(of_row, m->by_tiles_y);
+  md_spin_tile tile;
+  tile.column = column;
+  tile.x = (column - of_row * (int)m->by_tiles_x.by) * m->x;
+  tile.row = plane * m->z * m->ly + (of_row - plane * (int)m->by_tiles_y.by) * m->y;
+  return tile;
+}
+/* The number in the lattice of row r = z * y + y of a tile in a time slice. */
+MD_HOST_DEVICE int md_spin_row(const md_spin_march *m, const md_spin_tile *tile, int r, int t) {
+  const int z = md_quotient(r, m->by_y);
+  return tile->row + (t * m->lz + z) * m->ly + r - z * m->y;
+}
+
+/* What a row of the rim holds: the neighbours, in stored direction `direction`
+ * (dirac/cuda/stencil.h), of row `of` of the tile. */
+typedef struct md_spin_rim {
+  int of, direction;
+} md_spin_rim;
+MD_HOST_DEVICE md_spin_rim md_spin_rim_of(const md_spin_march *m, int r) {
+  const int q = r - 2 * m->z; /* of those beyond along z */
+  const bool along_y = q < 0, before = along_y ? r < m->z : q < m->y;
+  const int z = along_y ? (before ? r : r - m->z) : before ? 0 : m->z - 1;
+  const int y = along_y ? (before ? 0 : m->y - 1) : before ? q : q - m->y;
+  const md_spin_rim rim = {z * m->y + y, (along_y ? 2 : 4) + before};
+  return rim;
+}
+/* Its inverse, for 2 <= direction <= 5: the row of the tile that is row r's neighbour, or m->y m->z
+ * + the row of the rim. */
+MD_HOST_DEVICE int md_spin_neighbour(const md_spin_march *m, int r, int direction) {
+  const int z = md_quotient(r, m->by_y), y = r - z * m->y, rows = m->y * m->z;
+  if (direction == 2) return y + 1 < m->y ? r + 1 : rows + m->z + z;
+  if (direction == 3) return y > 0 ? r - 1 : rows + z;
+  if (direction == 4) return z + 1 < m->z ? r + m->y : rows + 2 * m->z + m->y + y;
+  return z > 0 ? r - m->y : rows + 2 * m->z + y;
+}
+
+/* The march for a request on a GPU, x 0 where there is none: the tile that is done first by an
+ * estimate. */
+md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geometry *geometry,
+                                 const md_device_facts *gpu);
+/* order[slot] = site; slots are tile after tile, of each its time slices one after the other, of
+ * each its rows. */
+void md_spin_march_order(const md_spin_march *m, int32_t *order);
+
+MD_C_END
