@@ -26,17 +26,14 @@ template <class T> struct wall_terms {
   int count;
   T mass, c[MD_MOST_SLICES];
 };
-template <class S> static wall_terms<real_of<S>> terms_of(const md_wall_matrix *m) {
-  constexpr double rounding = sizeof(S) == 8   ? 0x1p-53
-                              : sizeof(S) == 4 ? 0x1p-24
-                              : is_scaled<S>   ? 0x1p-15
-                                               : 0x1p-8;
+template <class S>
+static wall_terms<real_of<S>> terms_of(const md_wall_matrix *m, md_precision precision) {
   wall_terms<real_of<S>> t = {};
   double largest = 0.0;
   for (int k = 0; m && k < m->slices; k++) largest = fmax(largest, fabs(m->m[k]));
   for (int k = 0; m && k < m->slices; k++) {
     t.c[k] = (real_of<S>)m->m[k];
-    if (fabs(m->m[k]) > rounding / 16 * largest) t.count = k + 1;
+    if (fabs(m->m[k]) > md_precision_roundoff(precision) / 16 * largest) t.count = k + 1;
   }
   if (m) t.mass = (real_of<S>)m->mass;
   return t;
@@ -315,8 +312,8 @@ template <class S, int R> static int hop_spins_reals(const md_stencil *s, const 
   a.x_scale = end.x ? end.x->scale : NULL;
   a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
-  a.of_hop = terms_of<S>(md_hop_step_of(call).of_hop);
-  a.of_x = terms_of<S>(md_hop_step_of(call).of_x);
+  a.of_hop = terms_of<S>(md_hop_step_of(call).of_hop, call->out->precision);
+  a.of_x = terms_of<S>(md_hop_step_of(call).of_x, call->out->precision);
   const bool walls = a.of_hop.count + a.of_x.count > 0;
   if constexpr (sizeof(S) > 2)
     if (s->march.x > 0) return launch_spin_march<S, R>(s->march, a, call->queue);

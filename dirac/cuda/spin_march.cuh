@@ -139,22 +139,17 @@ template <class S> struct spin_feeder {
                   count * m.site_bytes, ring.filled());
   }
   __device__ void copy_centre(const md_spin_tile &tile, int r, int at, int t, int last) const {
-    const int number = md_spin_row(&m, &tile, r, min(max(at, t), last)),
-              own = number * m.half + tile.x;
+    const int number = md_spin_row(&m, &tile, r, min(max(at, t), last));
     const md_row row = a.rows[number];
+    const bool up = row.bits & 1u, beyond = at < t || at > last; /* there it is the other way */
     char *const to = ring.at() + r * m.centre_bytes;
-    if (at < t || at > last) { /* its own output sites have the other x */
-      const bool up = !(row.bits & 1u);
-      copy(to + (up ? 0 : m.site_bytes), across(row, at < t ? 7 : 6, tile.x), m.x);
-    } else if (row.bits & 1u) {
-      const bool whole = tile.x + m.x < m.half;
-      copy(to, own, m.x + whole);
-      if (!whole) copy(to + m.x * m.site_bytes, row.edge, 1);
-    } else {
-      const bool whole = tile.x > 0;
-      copy(to + (whole ? 0 : m.site_bytes), own - whole, m.x + whole);
-      if (!whole) copy(to, row.edge, 1);
+    if (beyond) {
+      copy(to + (up ? m.site_bytes : 0), across(row, at < t ? 7 : 6, tile.x), m.x);
+      return;
     }
+    const md_spin_centre centre = md_spin_centre_of(&m, tile.x, up);
+    copy(to + centre.place * m.site_bytes, number * m.half + centre.from, centre.count);
+    if (centre.edge_place >= 0) copy(to + centre.edge_place * m.site_bytes, row.edge, 1);
   }
   __device__ void copy_rim(const md_spin_tile &tile, int r, int at) const {
     const md_spin_rim place = md_spin_rim_of(&m, r);

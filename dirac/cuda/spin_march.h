@@ -68,6 +68,22 @@ MD_HOST_DEVICE int md_spin_row(const md_spin_march *m, const md_spin_tile *tile,
   return tile->row + (t * m->lz + z) * m->ly + r - z * m->y;
 }
 
+/* What the x + 1 places of a row of the tile, which begins at x, hold of the source sites of that
+ * row: `count` of them from `from` on, at places `place` and on; and beyond the lattice's end the
+ * row's edge at edge_place, -1: none. The near neighbour of the h-th output site is at place h, the
+ * far one at h + 1, where `up` (bit 0 of md_row); else the other way. */
+typedef struct md_spin_centre {
+  int from, place, count, edge_place;
+} md_spin_centre;
+MD_HOST_DEVICE md_spin_centre md_spin_centre_of(const md_spin_march *m, int x, bool up) {
+  const bool whole = up ? x + m->x < m->half : x > 0;
+  md_spin_centre centre = {x, 0, m->x + whole, -1};
+  if (up && !whole) centre.edge_place = m->x;
+  if (!up && whole) centre.from = x - 1;
+  if (!up && !whole) centre.place = 1, centre.edge_place = 0;
+  return centre;
+}
+
 /* What a row of the rim holds: the neighbours, in stored direction `direction`
  * (dirac/cuda/stencil.h), of row `of` of the tile. */
 typedef struct md_spin_rim {
@@ -81,8 +97,9 @@ MD_HOST_DEVICE md_spin_rim md_spin_rim_of(const md_spin_march *m, int r) {
   const md_spin_rim rim = {z * m->y + y, (along_y ? 2 : 4) + before};
   return rim;
 }
-/* Its inverse, for 2 <= direction <= 5: the row of the tile that is row r's neighbour, or m->y m->z
- * + the row of the rim. */
+/* Its inverse, for 2 <= direction <= 5: the row of the tile that is row r's neighbour, where the
+ * site h is at the place of row r's far neighbour, or m->y m->z + the row of the rim, with h at h.
+ */
 MD_HOST_DEVICE int md_spin_neighbour(const md_spin_march *m, int r, int direction) {
   const int z = md_quotient(r, m->by_y), y = r - z * m->y, rows = m->y * m->z;
   if (direction == 2) return y + 1 < m->y ? r + 1 : rows + m->z + z;
