@@ -57,25 +57,15 @@ __device__ inline void visit(const wall_arguments<S> &a, int64_t site, int item,
     const auto v = reinterpret_cast<const vector_of<S, 2> *>(data)[at];
     return number<T>{load_real(v.v[0]), load_real(v.v[1])};
   };
-  /* Of `in`, past the caches' order: loads of the slices to come overtake stores. */
-  const auto load_in = [&](int s) {
-    using pair = std::conditional_t<sizeof(S) == 8, uint4,
-                                    std::conditional_t<sizeof(S) == 4, uint2, uint32_t>>;
-    const auto at = (site * a.slices + (reversed ? last - s : s)) * row + item;
-    const pair raw = __ldg(reinterpret_cast<const pair *>(a.in) + at);
-    const auto v = *reinterpret_cast<const vector_of<S, 2> *>(&raw);
-    return number<T>{load_real(v.v[0]), load_real(v.v[1])};
-  };
   number<T> t = {T(0), T(0)};
   const auto add_times = [&](T by, int s) {
-    const number<T> other = load_in(s);
+    const number<T> other = load(a.in, s);
     t.re += by * other.re, t.im += by * other.im;
   };
   T power = a.w;
   for (int s = 0; s < last && power != T(0); s++, power *= a.r) add_times(power, s);
   const T old_scale = is_scaled<S> && a.add ? a.out_scale[site] : 1.0f;
-  number<T> x = load_in(last);
-#pragma unroll 4
+  number<T> x = load(a.in, last);
   for (int s = last; s >= 0; s--) {
     number<T> y = {factor * (a.c0 * x.re + a.c1 * t.re), factor * (a.c0 * x.im + a.c1 * t.im)};
     if (a.add) {
@@ -84,7 +74,7 @@ __device__ inline void visit(const wall_arguments<S> &a, int64_t site, int item,
     }
     emit((site * a.slices + (reversed ? last - s : s)) * row + item, y);
     if (s == 0) break;
-    const number<T> next = load_in(s - 1);
+    const number<T> next = load(a.in, s - 1);
     if (a.dense) {
       t = {T(0), T(0)}, power = T(1);
       for (int k = s; k < s + last; k++, power *= a.r)
