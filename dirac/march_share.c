@@ -43,3 +43,17 @@ int md_march_even_blocks(int columns, int slices, int blocks) {
       best = (double)columns / n * slices, even = n;
   return even;
 }
+
+int md_march_band(const int tiles[3], int y, int z, int blocks) {
+  int best = 1;
+  double best_surface = 1e9;
+  for (int band = 1; band <= tiles[1]; band++) {
+    if (tiles[1] % band) continue;
+    double layers = (double)blocks / (tiles[0] * band);
+    if (layers < 1.0) layers = 1.0;
+    double surface = band == tiles[1] ? 0.0 : 2.0 / (band * y);
+    if (layers < tiles[2]) surface += 2.0 / (layers * z);
+    if (surface < best_surface) best = band, best_surface = surface;
+  }
+  return best;
+}

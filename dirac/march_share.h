@@ -26,6 +26,11 @@ md_march_share md_march_share_out(int columns, int slices, int blocks, double st
  * that divide the last round into equal numbers of slices, out of step; else `blocks`. */
 int md_march_even_blocks(int columns, int slices, int blocks);
 
+/* The band along y, in tiles, that keeps the columns of one round of blocks, which take those of a
+ * band in all of z before another band's, closest to a cube: its surface is fetched from memory
+ * again by another round. tiles: of a time slice along x, y, z; y, z: sites of one. */
+int md_march_band(const int tiles[3], int y, int z, int blocks);
+
 /* Where a block is in its share. */
 typedef struct md_march_walk {
   int round, low, high; /* slices of those that were left over, which the block has yet to walk */

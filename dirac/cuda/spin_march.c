@@ -85,8 +85,11 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
   best.by_row = md_divisor_of(best.x * slices);
   best.by_columns = md_divisor_of(slices);
   best.by_y = md_divisor_of(best.y);
-  best.by_tiles_x = md_divisor_of(half / best.x);
-  best.by_tiles_y = md_divisor_of(best.ly / best.y);
+  const int tiles[3] = {half / best.x, best.ly / best.y, best.lz / best.z};
+  best.band = md_march_band(tiles, best.y, best.z, gpu->multiprocessors);
+  best.by_tiles = md_divisor_of(tiles[0]);
+  best.by_band = md_divisor_of(tiles[0] * best.band);
+  best.by_layer = md_divisor_of(tiles[0] * best.band * tiles[2]);
   return best;
 }
 

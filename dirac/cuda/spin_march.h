@@ -23,8 +23,9 @@ typedef struct md_spin_march {
                                    whose place they lie where it is large enough */
   int slot_bytes, link_bytes, shared_bytes;
   md_march_share share;
-  md_divisor by_row, by_columns, by_y; /* x columns, columns, y */
-  md_divisor by_tiles_x, by_tiles_y;   /* tiles of the lattice along x and y */
+  md_divisor by_row, by_columns, by_y;    /* x columns, columns, y */
+  int band;                               /* tiles along y that are walked together */
+  md_divisor by_tiles, by_band, by_layer; /* tiles along x, of a band, of it in all of z */
 } md_spin_march;
 
 enum {
@@ -55,11 +56,13 @@ typedef struct md_spin_tile {
   int column, x, row;
 } md_spin_tile;
 MD_HOST_DEVICE md_spin_tile md_spin_tile_of(const md_spin_march *m, int column) {
-  const int of_row = md_quotient(column, m->by_tiles_x), plane = md_quotient(of_row, m->by_tiles_y);
+  const int layer = md_quotient(column, m->by_layer);
+  const int in_layer = column - layer * (int)m->by_layer.by, z = md_quotient(in_layer, m->by_band);
+  const int in_band = in_layer - z * (int)m->by_band.by, y = md_quotient(in_band, m->by_tiles);
   md_spin_tile tile;
   tile.column = column;
-  tile.x = (column - of_row * (int)m->by_tiles_x.by) * m->x;
-  tile.row = plane * m->z * m->ly + (of_row - plane * (int)m->by_tiles_y.by) * m->y;
+  tile.x = (in_band - y * (int)m->by_tiles.by) * m->x;
+  tile.row = z * m->z * m->ly + (layer * m->band + y) * m->y;
   return tile;
 }
 /* The number in the lattice of row r = z * y + y of a tile in a time slice. */

@@ -1,24 +1,6 @@
 #include "dirac/tensor/march.h"
 
-#include <math.h>
-
 enum { WARPS_LEAST = 8 };
-
-/* The band along y that keeps the columns of one round of blocks closest to a cube: its surface is
- * fetched from memory again by another round. */
-static int band_of(const md_march_plan *plan) {
-  int best = 1;
-  double best_surface = 1e9;
-  for (int band = 1; band <= plan->columns[1]; band++) {
-    if (plan->columns[1] % band) continue;
-    double layers = (double)plan->blocks / (plan->columns[0] * band);
-    if (layers < 1.0) layers = 1.0;
-    double surface = band == plan->columns[1] ? 0.0 : 2.0 / (band * plan->y);
-    if (layers < plan->columns[2]) surface += 2.0 / (layers * plan->z);
-    if (surface < best_surface) best = band, best_surface = surface;
-  }
-  return best;
-}
 
 /* A ring of `slots` slots of `rows` rows, each of `sites` sites and, in half, `scales` scales.
  * The sites of a row have room to start at any of four places. */
@@ -130,7 +112,7 @@ static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS
                  plan))
     return false;
   plan->site_bytes = site_bytes;
-  plan->band = band_of(plan);
+  plan->band = md_march_band(plan->columns, plan->y, plan->z, plan->blocks);
   find_divisors(plan);
   /* A block of another kernel has a place beside the march. With two spare slots a new segment,
    * which takes three (seven) at once, need not wait for the last. */
