@@ -117,7 +117,7 @@ struct spin_ring {
 /* Shared memory of a block. */
 struct spin_memory {
   spin_ring sources, links;
-  int *results; /* [slot of sources]: first row and time slice of the results there; -1: none */
+  int *results; /* [slot of sources]: tile and time slice of the results there; slice -1: none */
   __device__ spin_memory(char *at, const md_spin_march &m)
       : sources(at, at + MD_SPIN_BARRIERS, m.slots, m.slot_bytes),
         links(at + 16 * MD_SPIN_SLOTS, sources.slots + m.slots * m.slot_bytes, m.link_slots,
@@ -185,6 +185,8 @@ template <class S> struct spin_feeder {
         md::barrier_expect(ring.filled(), (rows * (m.x + inner) + around * m.x) * m.site_bytes);
       }
       __syncwarp();
+      /* Without a rim the rows of the tile fill the slot, and new results may come at once. */
+      if (!inner) md::wait_for_reads();
       for (int r = lane; r < rows; r += 32) {
         copy_centre(tile, r, at, t, last);
         if (a.x && at > t)

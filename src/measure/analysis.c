@@ -95,7 +95,7 @@ static void analyse_midpoint(const md_context *context, desk *d, cJSON *row, int
     for (int b = 0; b < d->bins; b++) d->masses[b] += d->samples[b * times + t];
   }
   average(d, MD_STUDY_MIDPOINT, place, 1);
-  if (isnan(d->mean[0])) return;
+  if (isnan(d->mean[0]) || times < 4) return; /* with less there is no slice in the window */
   for (int b = 0; b < d->bins; b++) d->samples[b] /= d->masses[b];
   const double error = md_jackknife_error(d->samples, 1, d->bins);
   md_report_real(row, "residual_mass", d->mean[0] / d->mass[0]);

@@ -56,7 +56,7 @@ static md_status observe_walls(md_context *context, md_solve_run *run, const int
     pion += found->pion[t];
     midpoint += found->midpoint[t];
   }
-  found->residual_mass = midpoint / pion;
+  found->residual_mass = pion > 0.0 ? midpoint / pion : NAN; /* of less than four slices */
   found->ward = sum / trace - 1.0;
   return MD_OK;
 }
@@ -148,7 +148,9 @@ void md_solve_report_observables(cJSON *object, const md_solve_run *run) {
   }
   if (found->midpoint) {
     md_report_reals(object, "midpoint_correlator", found->midpoint, times);
-    md_report_add(object, "residual_mass=%g ward_deviation=%g", found->residual_mass, found->ward);
+    if (!isnan(found->residual_mass))
+      md_report_add(object, "residual_mass=%g", found->residual_mass);
+    md_report_add(object, "ward_deviation=%g", found->ward);
   }
   if (found->momentum) report_momenta(object, run);
   if (!found->condensate) return;
@@ -173,7 +175,9 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
       md_say(context, "%3d  %s\n", t, md_format_error(found->pion[t], found->pion_error[t], text));
     else
       md_say(context, "%3d  %.16g\n", t, found->pion[t]);
-  if (found->midpoint)
+  if (found->midpoint && isnan(found->residual_mass))
+    md_say(context, "residual m   Ward identity within %.1e\n", fabs(found->ward));
+  else if (found->midpoint)
     md_say(context, "residual m   m_res = %.12g, Ward identity within %.1e\n", found->residual_mass,
            fabs(found->ward));
   for (int q = 0; found->momentum && q < momenta.count; q++) {

@@ -75,6 +75,10 @@ for k in pion_correlator midpoint_correlator residual_mass; do
 done
 solved odd 1 --action domainwall --mass 0.3 --Ls 3
 [ -z "$(value residual_mass odd)$(value ward_deviation odd)" ] || complain "three slices have no middle, got $(value residual_mass odd)"
+on 1 generate --quiet --dims 2x2x2x2 --start hot --output "$work/two.h5" || complain "a lattice of two time slices"
+lattice=$work/two.h5 solved two 1 --action domainwall --mass 0.3 --Ls 4
+below "$(value ward_deviation two)" 1e-8 || complain "two time slices: Ward identity off by $(value ward_deviation two)"
+[ -z "$(value residual_mass two)" ] || complain "two time slices have none without contact terms, got $(value residual_mass two)"
 solved points 1 --action mobius --mass 0.3 --Ls 4 --imaginary-mu 0.1 --boundary periodic --source 'points:0,0,0,0;1,1,0,3'
 below "$(value ward_deviation points)" 1e-8 || complain "two points: Ward identity off by $(value ward_deviation points)"
 
