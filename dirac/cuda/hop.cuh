@@ -79,7 +79,7 @@ static int pack_any(const md_stencil *s, int pair, const md_pack_source *source,
   a.before = field == 0 ? 0 : block * s->reals[0];
   a.tile_reals = block * (s->reals[0] + s->reals[1]);
   a.inverse = 1.0 / (real_of<S>)s->largest[field];
-  if (s->march.x > 0) a.piece = md_spin_link_piece(reals * (int)sizeof(S)) / (int)sizeof(S);
+  if (s->march.x > 0) a.piece = link_piece_of(reals * (int)sizeof(S)) / (int)sizeof(S);
   if (reals == 18) launch_pack<S, 18>(a, links);
   if (reals == 12) launch_pack<S, 12>(a, links);
   if (reals == 8) launch_pack<S, 8>(a, links);

@@ -18,10 +18,10 @@ extern "C" {
  * side, read by 16 bytes at a time: each line that a warp touches is used whole, though by loads
  * behind each other, between which it stays in L1. The order of sites (tables.c) keeps the sites of
  * a block in a box, whose inner neighbours come from L1 too. */
-enum { SPINOR = 24, HALF_SPINOR = 12 };
+enum { SPINOR = MD_SPINOR_REALS, HALF_SPINOR = SPINOR / 2 };
 
 /* A matrix of the fifth dimension as a polynomial, the sum of c[k] X^k; count 0: none. Terms at the
- * end that rounding to S hides are left out. */
+ * end that rounding to the precision hides are left out. */
 template <class T> struct wall_terms {
   int count;
   T mass, c[MD_MOST_SLICES];

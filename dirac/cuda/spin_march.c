@@ -4,19 +4,21 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_THREADS = 32, SOURCE_SLOTS = 2, LEAST_LINK_SLOTS = 4 };
+enum { LEAST_THREADS = 32, LEAST_LINK_SLOTS = 4 };
 
 static int round_up(int n, int to) {
   return (n + to - 1) / to * to;
 }
 
 /* Lays out a tile, whose sides and columns are set; false where it does not fit. */
-static bool lay_out(const md_device_facts *gpu, int real_bytes, int reals, md_spin_march *m) {
+static bool lay_out(const md_device_facts *gpu, const md_backend_request *request, int reals,
+                    md_spin_march *m) {
+  const int real_bytes = (int)md_precision_bytes(request->precision);
   const int rows = m->y * m->z, around = 2 * (m->y + m->z);
   m->sites = m->x * rows;
   m->threads = m->sites * m->columns;
   m->computing = round_up(m->threads, 32);
-  m->spinor_bytes = MD_SPIN_REALS * real_bytes;
+  m->spinor_bytes = md_action_reals(request->action) * real_bytes;
   m->site_bytes = m->columns * m->spinor_bytes;
   m->centre_bytes = round_up((m->x + 1) * m->site_bytes, 128);
   m->rim_bytes = round_up(m->x * m->site_bytes, 128);
@@ -28,9 +30,9 @@ static bool lay_out(const md_device_facts *gpu, int real_bytes, int reals, md_sp
   }
   m->link_bytes = m->sites * reals * real_bytes;
   if (m->link_bytes % 16 != 0 || m->threads < LEAST_THREADS ||
-      m->threads > md_spin_march_threads(real_bytes))
+      m->threads > (real_bytes == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE))
     return false;
-  m->slots = SOURCE_SLOTS;
+  m->slots = MD_SPIN_SLOTS;
   const int left = gpu->block_shared_bytes - MD_SPIN_BARRIERS - m->slots * m->slot_bytes;
   m->link_slots = left > 0 ? left / m->link_bytes : 0;
   if (m->link_slots > MD_SPIN_LINK_SLOTS) m->link_slots = MD_SPIN_LINK_SLOTS;
@@ -74,7 +76,7 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
       for (int z = 1; z <= g->local[2]; z++) {
         if (half % x || g->local[1] % y || g->local[2] % z) continue;
         md_spin_march m = {.x = x, .y = y, .z = z, .columns = slices};
-        if (!lay_out(gpu, real_bytes, reals, &m)) continue;
+        if (!lay_out(gpu, request, reals, &m)) continue;
         const int tiles = half / x * (g->local[1] / y) * (g->local[2] / z);
         m.share = md_march_share_out(tiles, g->local[MD_T], gpu->multiprocessors, 2.0);
         const double clocks = clocks_of(&m, MD_DIRECTIONS * reals * real_bytes, gpu);

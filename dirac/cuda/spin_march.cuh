@@ -65,10 +65,12 @@ static __device__ inline void store_runs(S *spinor, const lane_order<S> &order,
   }
 }
 
+/* Bytes of a link that lie together. */
+template <class S, int R> constexpr int leg_piece = link_piece_of((int)sizeof(S) * R);
 /* The link of the site-th of `sites` sites, whose pieces take turns. */
 template <class S, int R>
 static __device__ inline void load_leg_link(const char *links, int site, int sites, S u[R]) {
-  constexpr int bytes = md_spin_link_piece(R * (int)sizeof(S)), reals = bytes / (int)sizeof(S);
+  constexpr int bytes = leg_piece<S, R>, reals = bytes / (int)sizeof(S);
 #pragma unroll
   for (int k = 0; k < R; k += reals) {
     const auto piece =
@@ -352,12 +354,13 @@ template <class S, int R> struct spin_marcher {
 };
 
 template <class S, int R>
-__global__ void __launch_bounds__(md_spin_march_threads(sizeof(S)) + MD_SPIN_FEEDERS, 1)
+__global__ void
+__launch_bounds__((sizeof(S) == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE) + MD_SPIN_FEEDERS, 1)
     march_spins(const __grid_constant__ spin_arguments<S> a,
                 const __grid_constant__ md_spin_march m) {
 #if !defined(__CUDA_ARCH__) || __CUDA_ARCH__ >= 900 /* not launched elsewhere */
-  extern __shared__ __align__(128) char memory[];
-  const spin_memory shared(memory, m);
+  extern __shared__ __align__(128) char rings[];
+  const spin_memory shared(rings, m);
   md_release_successor();
   if (threadIdx.x == 0) shared.sources.begin(m.computing), shared.links.begin(m.computing / 32);
   md::fence_barrier_init();

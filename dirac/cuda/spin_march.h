@@ -29,27 +29,15 @@ typedef struct md_spin_march {
 } md_spin_march;
 
 enum {
-  MD_SPIN_REALS = 24,      /* of a spinor */
   MD_SPIN_BARRIERS = 512,  /* bytes in front of the rings */
-  MD_SPIN_SLOTS = 2,       /* most */
+  MD_SPIN_SLOTS = 2,       /* of sources */
   MD_SPIN_LINK_SLOTS = 16, /* most */
-  MD_SPIN_FEEDERS = 64     /* threads that feed */
+  MD_SPIN_FEEDERS = 64,    /* threads that feed */
+  /* Threads that compute at most, in double and in single: with those that feed they leave each 255
+   * and 128 registers. */
+  MD_SPIN_IN_DOUBLE = 192,
+  MD_SPIN_IN_SINGLE = 384
 };
-
-#ifdef __CUDACC__
-#define MD_CONSTANT_MAP constexpr __host__ __device__
-#else
-#define MD_CONSTANT_MAP static inline
-#endif
-/* Threads that compute at most: with those that feed they leave a thread of double 255 registers,
- * one of single 128. */
-MD_CONSTANT_MAP int md_spin_march_threads(int real_bytes) {
-  return real_bytes == 8 ? 192 : 384;
-}
-/* Bytes of a link that lie together in a slot, the pieces of the sites taking turns. */
-MD_CONSTANT_MAP int md_spin_link_piece(int bytes) {
-  return bytes % 16 == 0 ? 16 : bytes % 8 == 0 ? 8 : 4;
-}
 
 /* A tile: its first site along x, and the number of its first row in time slice 0. */
 typedef struct md_spin_tile {

@@ -41,11 +41,12 @@ typedef struct md_slot_range {
  * chunks of 4 to 16 bytes. A tile of slots holds its pairs k = 4 field + mu one behind the other,
  * those of the first field and then those of the second, whose R and chunks may be others; within a
  * pair chunk c of slot i lies at c tile + i % tile. Tiles of 32: a warp reads whole lines and walks
- * through memory. Tiles of 1: a site's links lie together, for bulk copies to shared memory. */
+ * through memory. Tiles of 1: a site's links lie together, for bulk copies to shared memory; of a
+ * march: a direction of all sites of its tile, in chunks of one link. */
 typedef struct md_stencil {
   int parity;
   int sites_per_slot; /* V */
-  int tile;           /* 32 or 1 */
+  int tile;           /* 32, 1 or the sites of a march's tile */
   int64_t slots;
   md_divisor slots_per_row;
   const void *links;
@@ -60,7 +61,7 @@ typedef struct md_stencil {
   bool keep_links;        /* in L2: all of them fit */
   int few_slots;          /* up to so many, four threads share one; n_rhs == 1 */
   int columns_of_block;   /* of four spins: slices and right-hand sides of a block of threads */
-  md_spin_march march;    /* of four spins, x 0: none; then slots are sites */
+  md_spin_march march;    /* of four spins, x 0: none */
 } md_stencil;
 
 /* Threads of a block of the hop of four spins, twice as many for many right-hand sides; so many

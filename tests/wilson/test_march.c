@@ -131,10 +131,10 @@ static void check_plan(const md_geometry *g, const md_device_facts *gpu, int rea
   assert_true(rim + around * m->rim_bytes <= m->slot_bytes);
   assert_true(m->centre_bytes >= (m->x + 1) * m->site_bytes && m->centre_bytes % 128 == 0);
   assert_true(m->rim_bytes >= m->x * m->site_bytes && m->rim_bytes % 128 == 0);
-  assert_int_equal(m->site_bytes, m->columns * MD_SPIN_REALS * real_bytes);
+  assert_int_equal(m->site_bytes, m->columns * md_action_reals(MD_ACTION_WILSON) * real_bytes);
   assert_int_equal(m->link_bytes % 16, 0);
-  assert_in_range(m->threads, 1, md_spin_march_threads(real_bytes));
-  assert_in_range(m->slots, 2, MD_SPIN_SLOTS);
+  assert_in_range(m->threads, 1, real_bytes == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE);
+  assert_int_equal(m->slots, MD_SPIN_SLOTS);
   assert_in_range(m->link_slots, 2, MD_SPIN_LINK_SLOTS);
   assert_true(16 * (MD_SPIN_SLOTS + MD_SPIN_LINK_SLOTS) + 8 * MD_SPIN_SLOTS <= MD_SPIN_BARRIERS);
   assert_true(MD_SPIN_BARRIERS + m->slots * m->slot_bytes + m->link_slots * m->link_bytes <=
