@@ -34,13 +34,20 @@ double md_wall_norm(const md_wall_matrix *m) {
   return sqrt(row * column);
 }
 
-/* unit + hop X */
-static void fill(int slices, double unit, double hop, double mass, md_wall_matrix *m) {
-  *m = (md_wall_matrix){.slices = slices, .unit = unit, .hop = hop, .over_unit = 1.0, .mass = mass};
-  for (int s = 0; s < slices; s++) {
-    m->m[s * slices + s] += unit;
-    m->m[s * slices + (s + 1) % slices] += s + 1 < slices ? hop : -mass * hop;
+/* (unit + hop X) (over_unit + over_hop X)^-1, X^n = -mass: the inverse is the sum of r^k X^k over
+ * over_unit (1 + mass r^n), r = -over_hop / over_unit. False where there is no inverse. */
+static bool quotient(int n, double mass, double unit, double hop, double over_unit, double over_hop,
+                     md_wall_matrix *m) {
+  const double r = -over_hop / over_unit, closed = over_unit * (1.0 + mass * pow(r, n));
+  if (!(fabs(over_unit) > 1e-6 && fabs(closed) > 1e-6 && fabs(closed) < 1e6)) return false;
+  /* Slices follow from each other as long as that makes roundings smaller, not larger. */
+  *m = (md_wall_matrix){n, unit, hop, over_unit, over_hop, mass, .dense = fabs(r) > 1.0};
+  for (int k = 0; k < n; k++) {
+    const double before = k ? pow(r, k - 1) : -mass * pow(r, n - 1);
+    const double c = (unit * pow(r, k) + hop * before) / closed;
+    for (int i = 0; i < n; i++) m->m[i * n + (i + k) % n] = i + k < n ? c : -mass * c;
   }
+  return true;
 }
 
 md_status md_wall_matrices_make(md_context *context, const md_backend_request *request, double mass,
@@ -50,31 +57,22 @@ md_status md_wall_matrices_make(md_context *context, const md_backend_request *r
   const int n = md_request_slices(request);
   const double alpha = walls ? p->b5 * (4.0 - p->height) + 1.0 : 4.0 + mass;
   const double beta = walls ? p->c5 * (4.0 - p->height) - 1.0 : 0.0;
-  const double r = -beta / alpha, closed = alpha * (1.0 + mass * pow(r, n));
-  if (!(fabs(alpha) > 1e-6 && fabs(closed) > 1e-6 && fabs(closed) < 1e6))
+  const double b = walls ? p->b5 : 1.0, c = walls ? p->c5 : 0.0;
+  w->plain = b == 1.0 && c == 0.0;
+  quotient(n, mass, alpha, beta, 1.0, 0.0, &w->a);
+  quotient(n, mass, b, c, 1.0, 0.0, &w->b);
+  if (!quotient(n, mass, 1.0, 0.0, alpha, beta, &w->a_inverse))
     return md_fail(context, MD_INPUT,
                    "the part of M on a site must have an inverse, which mass %g ends%s", mass,
                    walls ? " with these --M5, --b5 and --c5; change one of them"
                          : "; take one above -4");
-  fill(n, alpha, beta, mass, &w->a);
-  fill(n, walls ? p->b5 : 1.0, walls ? p->c5 : 0.0, mass, &w->b);
-  w->plain = !walls || (p->b5 == 1.0 && p->c5 == 0.0);
-  /* Slices follow from each other as long as that makes roundings smaller, not larger. */
-  w->inverse = w->k = (md_wall_matrix){.slices = n,
-                                       .unit = 1.0,
-                                       .over_unit = alpha,
-                                       .over_hop = beta,
-                                       .mass = mass,
-                                       .dense = fabs(r) > 1.0};
-  w->k.unit = w->b.unit;
-  w->k.hop = w->b.hop;
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < n; j++)
-      w->inverse.m[i * n + j] =
-          walls ? pow(r, (j - i + n) % n) / closed * (j >= i ? 1.0 : -mass) : 1.0 / alpha;
-  for (int i = 0; i < n; i++)
-    for (int j = 0; j < n; j++)
-      for (int k = 0; k < n; k++) w->k.m[i * n + j] += w->b.m[i * n + k] * w->inverse.m[k * n + j];
+  quotient(n, mass, b, c, alpha, beta, &w->k);
+  if (!quotient(n, mass, 1.0, 0.0, b, c, &w->b_inverse))
+    return md_fail(context, MD_INPUT,
+                   "b5 + c5 X must have an inverse, got --b5 %g and --c5 %g with mass %g; "
+                   "change one of them",
+                   b, c, mass);
+  quotient(n, mass, alpha, beta, b, c, &w->g);
   return MD_OK;
 }
 

@@ -24,13 +24,12 @@ static void destroy(md_operator *a) {
   free(w);
 }
 
-/* *of = B in, in `work` where B is not 1; *site = A in as well, unless `site` is NULL. */
-static void weigh(const wilson *w, md_field *in, md_field *work, md_field **of, md_field *site) {
-  const md_wall_output to[] = {{&w->of.b, {.factor = 1.0}, work},
-                               {&w->of.a, {.factor = 1.0}, site}};
-  const bool plain = w->of.plain;
-  *of = plain ? in : work;
-  md_wall_apply_to(in, !plain + (site != NULL), to + plain);
+/* B in, in `work` where B is not 1. */
+static md_field *weighed(const wilson *w, md_field *in, md_field *work) {
+  const md_wall_way plain = {.factor = 1.0};
+  if (w->of.plain) return in;
+  md_wall_apply(&w->of.b, &plain, in, work);
+  return work;
 }
 
 /* H in, or H^dag in by a backend that turns, of which H^dag = gamma_5 H gamma_5 needs no gamma_5.
@@ -41,14 +40,15 @@ static md_status hop(md_context *context, wilson *w, bool adjoint, md_field *out
   return md_dirac_hop_step(context, w->dirac, out, in, end, &step);
 }
 
-/* *of = what is to be hopped from for H^dag in: gamma_5 in, in `work`, or `in` itself where the
- * backend turns; site = A^dag in. */
-static void turn(const wilson *w, md_field *in, md_field *work, md_field **of, md_field *site) {
+/* K^-1 in, or its adjoint, to `site`. What is to be hopped from is returned: `in`, or for H^dag by
+ * a backend that does not turn gamma_5 in, in `work`. */
+static md_field *begin(const wilson *w, bool adjoint, md_field *in, md_field *work,
+                       md_field *site) {
   const md_wall_output to[] = {{NULL, {.gamma5 = true, .factor = 1.0}, work},
-                               {&w->of.a, {.adjoint = true, .factor = 1.0}, site}};
-  const bool turns = w->dirac->backend->turns;
-  *of = turns ? in : work;
-  md_wall_apply_to(in, 2 - turns, to + turns);
+                               {&w->of.g, {.adjoint = adjoint, .factor = 1.0}, site}};
+  const bool apart = adjoint && !w->dirac->backend->turns;
+  md_wall_apply_to(in, 1 + apart, to + !apart);
+  return apart ? work : in;
 }
 
 /* out = A in - 1/2 H B in, or A^dag in - 1/2 B^dag gamma_5 H gamma_5 in, of one parity of out. */
@@ -62,10 +62,7 @@ static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.5};
   md_field *from = &w->work[1 - p];
   md_wall_apply(&w->of.a, &site, &in[p], out);
-  if (!adjoint) {
-    weigh(w, &in[1 - p], from, &from, NULL);
-    return md_dirac_hop(context, w->dirac, out, from, &less);
-  }
+  if (!adjoint) return md_dirac_hop(context, w->dirac, out, weighed(w, &in[1 - p], from), &less);
   if (turns)
     from = &in[1 - p];
   else
@@ -103,42 +100,34 @@ static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md
   return MD_OK;
 }
 
-/* By a backend that multiplies: S = A - 1/4 H (K H) B;
- * S^dag = A^dag - 1/4 (B^dag H^dag) (K^dag H^dag). */
+/* By a backend that multiplies: S = K^-1 - 1/4 H (K H), S^dag = K^-dag - 1/4 H^dag (K^dag H^dag).
+ */
 static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_field *out,
                                md_field *in) {
-  md_field *odd = &w->work[MD_ODD], *from = in;
   const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
   const md_hop_step first = {.adjoint = adjoint, .of_hop = &w->of.k};
-  const md_hop_step second = {
-      .adjoint = adjoint, .of_hop = adjoint && !w->of.plain ? &w->of.b : NULL, .of_x = &w->of.a};
-  if (!adjoint) weigh(w, in, &w->work[MD_EVEN], &from, NULL);
-  MD_TRY(md_dirac_hop_step(context, w->dirac, odd, from, NULL, &first));
-  return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
+  const md_hop_step second = {.adjoint = adjoint, .of_x = &w->of.g};
+  MD_TRY(md_dirac_hop_step(context, w->dirac, &w->work[MD_ODD], in, NULL, &first));
+  return md_dirac_hop_step(context, w->dirac, out, &w->work[MD_ODD], &end, &second);
 }
 
-/* S = A - 1/4 H K H B;  S^dag = A^dag - 1/4 B^dag gamma_5 H K^dag H gamma_5. */
+/* S = K^-1 - 1/4 H K H;  S^dag = K^-dag - 1/4 gamma_5 H K^dag H gamma_5. */
 md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_field *out,
                           md_field *in) {
   wilson *w = a->state;
-  const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
-  const bool turns = w->dirac->backend->turns;
-  const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.25};
-  const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
-  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = even;
   const md_backend *backend = w->dirac->backend;
+  const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
+  const md_wall_way after = {.gamma5 = true, .add = true, .factor = -0.25};
+  const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD];
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
   if (backend->multiplies && backend->multiplies(w->dirac->state))
     return schur_by_hops(context, w, adjoint, out, in);
-  if (adjoint)
-    turn(w, in, even, &from, out);
-  else
-    weigh(w, in, even, &from, out);
-  MD_TRY(hop(context, w, adjoint, odd, from, NULL));
+  MD_TRY(hop(context, w, adjoint, odd, begin(w, adjoint, in, even, out), NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);
-  if (!adjoint) return md_dirac_hop(context, w->dirac, out, &w->odd, &less);
+  if (!adjoint || backend->turns) return hop(context, w, adjoint, out, &w->odd, &less);
   MD_TRY(hop(context, w, true, even, &w->odd, NULL));
-  md_wall_apply(&w->of.b, &after, even, out);
+  md_wall_apply(NULL, &after, even, out);
   return MD_OK;
 }
 
@@ -162,8 +151,7 @@ static double least_of(const md_backend_request *q, double mass) {
 /* A bound on S. */
 static double most_of(const wilson *w) {
   const double norm = w->dirac->norm;
-  return md_wall_norm(&w->of.a) +
-         0.25 * norm * norm * md_wall_norm(&w->of.k) * md_wall_norm(&w->of.b);
+  return md_wall_norm(&w->of.g) + 0.25 * norm * norm * md_wall_norm(&w->of.k);
 }
 
 /* All operators but for their bounds, `hops` stencils in an apply. */
@@ -206,7 +194,8 @@ md_status md_wilson_schur_create(md_context *context, md_dirac *dirac, double ma
   return MD_OK;
 }
 
-/* How M x = b is solved. With y = u that is s->apart; with y = x_e s->apart is room. */
+/* How M x = b is solved. With y = u that is s->apart; with y = x_e s->apart is room. In between the
+ * system's `work` is free. */
 
 static wilson *state_of(const md_system *s) {
   return s->a->state;
@@ -221,22 +210,28 @@ static md_status source(md_context *context, md_system *s) {
   return md_dirac_hop(context, w->dirac, &s->work[MD_EVEN], &w->odd, &end);
 }
 
-/* x_e = S^dag u and what it begins from */
+/* x_e = B^-1 S^dag u and what it begins from */
 static md_status take_even(md_context *context, md_system *s) {
+  wilson *w = state_of(s);
+  const md_wall_way plain = {.factor = 1.0};
+  md_field *x = &s->x[MD_EVEN], *z = w->of.plain ? x : &s->work[MD_EVEN];
   if (!s->is_apart) return MD_OK;
-  MD_TRY(md_wilson_schur(context, s->a, true, &s->x[MD_EVEN], &s->apart));
-  if (s->base.data) md_linear_add(1.0, &s->base, &s->x[MD_EVEN]);
+  MD_TRY(md_wilson_schur(context, s->a, true, z, &s->apart));
+  if (z != x) md_wall_apply(&w->of.b_inverse, &plain, z, x);
+  if (s->base.data) md_linear_add(1.0, &s->base, x);
   return MD_OK;
 }
 
-/* work[0] = c - S x_e; x_e is overwritten where it is not y. */
+/* work[0] = c - S B x_e; x_e is overwritten where it is not y. */
 static md_status residual(md_context *context, md_system *s) {
-  md_field *x = &s->x[MD_EVEN], *product = &s->work[MD_EVEN], *kept = s->is_apart ? x : &s->apart;
+  wilson *w = state_of(s);
+  const md_wall_way plain = {.factor = 1.0};
+  md_field *x = &s->x[MD_EVEN], *z = &s->work[MD_EVEN], *product = s->is_apart ? x : &s->apart;
   MD_TRY(take_even(context, s));
-  MD_TRY(md_wilson_schur(context, s->a, false, product, x));
-  md_linear_copy(kept, product);
+  md_wall_apply(w->of.plain ? NULL : &w->of.b, &plain, x, z);
+  MD_TRY(md_wilson_schur(context, s->a, false, product, z));
   MD_TRY(source(context, s));
-  md_linear_add(-1.0, kept, product);
+  md_linear_add(-1.0, product, &s->work[MD_EVEN]);
   return MD_OK;
 }
 
@@ -244,11 +239,10 @@ static md_status reconstruct(md_context *context, md_system *s) {
   wilson *w = state_of(s);
   const md_wall_way plain = {.factor = 1.0};
   const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0, .b = 0.5};
-  md_field *from = &w->work[MD_EVEN];
   MD_TRY(take_even(context, s));
-  weigh(w, &s->x[MD_EVEN], from, &from, NULL);
-  MD_TRY(md_dirac_hop(context, w->dirac, &w->odd, from, &end));
-  md_wall_apply(&w->of.inverse, &plain, &w->odd, &s->x[MD_ODD]);
+  MD_TRY(md_dirac_hop(context, w->dirac, &w->odd, weighed(w, &s->x[MD_EVEN], &w->work[MD_EVEN]),
+                      &end));
+  md_wall_apply(&w->of.a_inverse, &plain, &w->odd, &s->x[MD_ODD]);
   return MD_OK;
 }
 
