@@ -57,7 +57,7 @@ md_status md_wall_matrices_make(md_context *context, const md_backend_request *r
   const int n = md_request_slices(request);
   const double alpha = walls ? p->b5 * (4.0 - p->height) + 1.0 : 4.0 + mass;
   const double beta = walls ? p->c5 * (4.0 - p->height) - 1.0 : 0.0;
-  const double b = walls ? p->b5 : 1.0, c = walls ? p->c5 : 0.0;
+  const double b = walls ? p->b5 : 1.0, c = walls ? p->c5 : 0.0, WORST = 4.0;
   w->plain = b == 1.0 && c == 0.0;
   quotient(n, mass, alpha, beta, 1.0, 0.0, &w->a);
   quotient(n, mass, b, c, 1.0, 0.0, &w->b);
@@ -67,12 +67,13 @@ md_status md_wall_matrices_make(md_context *context, const md_backend_request *r
                    walls ? " with these --M5, --b5 and --c5; change one of them"
                          : "; take one above -4");
   quotient(n, mass, b, c, alpha, beta, &w->k);
-  if (!quotient(n, mass, 1.0, 0.0, b, c, &w->b_inverse))
-    return md_fail(context, MD_INPUT,
-                   "b5 + c5 X must have an inverse, got --b5 %g and --c5 %g with mass %g; "
-                   "change one of them",
-                   b, c, mass);
-  quotient(n, mass, alpha, beta, b, c, &w->g);
+  /* X is nearly unitary: B changes norms by at least | |b5| - |c5| |, at most |b5| + |c5|. */
+  w->of_x = WORST * fabs(fabs(b) - fabs(c)) < fabs(b) + fabs(c) ||
+            !quotient(n, mass, 1.0, 0.0, b, c, &w->b_inverse);
+  if (w->of_x)
+    w->site = w->a;
+  else
+    quotient(n, mass, alpha, beta, b, c, &w->site);
   return MD_OK;
 }
 

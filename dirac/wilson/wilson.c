@@ -24,12 +24,18 @@ static void destroy(md_operator *a) {
   free(w);
 }
 
+static const md_wall_way as_it_is = {.factor = 1.0};
+
 /* B in, in `work` where B is not 1. */
 static md_field *weighed(const wilson *w, md_field *in, md_field *work) {
-  const md_wall_way plain = {.factor = 1.0};
   if (w->of.plain) return in;
-  md_wall_apply(&w->of.b, &plain, in, work);
+  md_wall_apply(&w->of.b, &as_it_is, in, work);
   return work;
+}
+
+/* Whether S, which is of x, begins with B. */
+static bool weighs(const wilson *w) {
+  return w->of.of_x && !w->of.plain;
 }
 
 /* H in, or H^dag in by a backend that turns, of which H^dag = gamma_5 H gamma_5 needs no gamma_5.
@@ -40,13 +46,14 @@ static md_status hop(md_context *context, wilson *w, bool adjoint, md_field *out
   return md_dirac_hop_step(context, w->dirac, out, in, end, &step);
 }
 
-/* K^-1 in, or its adjoint, to `site`. What is to be hopped from is returned: `in`, or for H^dag by
- * a backend that does not turn gamma_5 in, in `work`. */
+/* site = K^-1 in, or A in, or its adjoint. What is to be hopped from is returned: `in`, or in
+ * `work` B in, or for H^dag by a backend that does not turn gamma_5 in. */
 static md_field *begin(const wilson *w, bool adjoint, md_field *in, md_field *work,
                        md_field *site) {
-  const md_wall_output to[] = {{NULL, {.gamma5 = true, .factor = 1.0}, work},
-                               {&w->of.g, {.adjoint = adjoint, .factor = 1.0}, site}};
-  const bool apart = adjoint && !w->dirac->backend->turns;
+  const md_wall_output to[] = {
+      {adjoint ? NULL : &w->of.b, {.gamma5 = adjoint, .factor = 1.0}, work},
+      {&w->of.site, {.adjoint = adjoint, .factor = 1.0}, site}};
+  const bool apart = adjoint ? !w->dirac->backend->turns : weighs(w);
   md_wall_apply_to(in, 1 + apart, to + !apart);
   return apart ? work : in;
 }
@@ -100,24 +107,28 @@ static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md
   return MD_OK;
 }
 
-/* By a backend that multiplies: S = K^-1 - 1/4 H (K H), S^dag = K^-dag - 1/4 H^dag (K^dag H^dag).
- */
+/* By a backend that multiplies: S = K^-1 - 1/4 H (K H), S^dag = K^-dag - 1/4 H^dag (K^dag H^dag);
+ * of x: S = A - 1/4 H (K H) B, S^dag = A^dag - 1/4 (B^dag H^dag) (K^dag H^dag). */
 static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_field *out,
                                md_field *in) {
+  md_field *odd = &w->work[MD_ODD];
+  md_field *from = !adjoint && weighs(w) ? weighed(w, in, &w->work[MD_EVEN]) : in;
   const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
   const md_hop_step first = {.adjoint = adjoint, .of_hop = &w->of.k};
-  const md_hop_step second = {.adjoint = adjoint, .of_x = &w->of.g};
-  MD_TRY(md_dirac_hop_step(context, w->dirac, &w->work[MD_ODD], in, NULL, &first));
-  return md_dirac_hop_step(context, w->dirac, out, &w->work[MD_ODD], &end, &second);
+  const md_hop_step second = {
+      .adjoint = adjoint, .of_hop = adjoint && weighs(w) ? &w->of.b : NULL, .of_x = &w->of.site};
+  MD_TRY(md_dirac_hop_step(context, w->dirac, odd, from, NULL, &first));
+  return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
 }
 
-/* S = K^-1 - 1/4 H K H;  S^dag = K^-dag - 1/4 gamma_5 H K^dag H gamma_5. */
+/* S = K^-1 - 1/4 H K H;  S^dag = K^-dag - 1/4 gamma_5 H K^dag H gamma_5; or those of x. */
 md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_field *out,
                           md_field *in) {
   wilson *w = a->state;
   const md_backend *backend = w->dirac->backend;
   const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
-  const md_wall_way after = {.gamma5 = true, .add = true, .factor = -0.25};
+  const bool turns = backend->turns, last = adjoint && weighs(w);
+  const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.25};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD];
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
@@ -125,9 +136,9 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
     return schur_by_hops(context, w, adjoint, out, in);
   MD_TRY(hop(context, w, adjoint, odd, begin(w, adjoint, in, even, out), NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);
-  if (!adjoint || backend->turns) return hop(context, w, adjoint, out, &w->odd, &less);
+  if (!last && (!adjoint || turns)) return hop(context, w, adjoint, out, &w->odd, &less);
   MD_TRY(hop(context, w, true, even, &w->odd, NULL));
-  md_wall_apply(NULL, &after, even, out);
+  md_wall_apply(last ? &w->of.b : NULL, &after, even, out);
   return MD_OK;
 }
 
@@ -151,7 +162,8 @@ static double least_of(const md_backend_request *q, double mass) {
 /* A bound on S. */
 static double most_of(const wilson *w) {
   const double norm = w->dirac->norm;
-  return md_wall_norm(&w->of.g) + 0.25 * norm * norm * md_wall_norm(&w->of.k);
+  return md_wall_norm(&w->of.site) +
+         0.25 * norm * norm * md_wall_norm(&w->of.k) * (weighs(w) ? md_wall_norm(&w->of.b) : 1.0);
 }
 
 /* All operators but for their bounds, `hops` stencils in an apply. */
@@ -204,31 +216,28 @@ static wilson *state_of(const md_system *s) {
 /* work[0] = c */
 static md_status source(md_context *context, md_system *s) {
   wilson *w = state_of(s);
-  const md_wall_way plain = {.factor = 1.0};
   const md_hop_end end = {.x = &s->b[MD_EVEN], .a = 1.0, .b = 0.5};
-  md_wall_apply(&w->of.k, &plain, &s->b[MD_ODD], &w->odd);
+  md_wall_apply(&w->of.k, &as_it_is, &s->b[MD_ODD], &w->odd);
   return md_dirac_hop(context, w->dirac, &s->work[MD_EVEN], &w->odd, &end);
 }
 
-/* x_e = B^-1 S^dag u and what it begins from */
+/* x_e = B^-1 S^dag u, or S^dag u, and what it begins from */
 static md_status take_even(md_context *context, md_system *s) {
-  wilson *w = state_of(s);
-  const md_wall_way plain = {.factor = 1.0};
-  md_field *x = &s->x[MD_EVEN], *z = w->of.plain ? x : &s->work[MD_EVEN];
+  const md_wall_matrices *of = &state_of(s)->of;
+  md_field *x = &s->x[MD_EVEN], *z = of->plain || of->of_x ? x : &s->work[MD_EVEN];
   if (!s->is_apart) return MD_OK;
   MD_TRY(md_wilson_schur(context, s->a, true, z, &s->apart));
-  if (z != x) md_wall_apply(&w->of.b_inverse, &plain, z, x);
+  if (z != x) md_wall_apply(&of->b_inverse, &as_it_is, z, x);
   if (s->base.data) md_linear_add(1.0, &s->base, x);
   return MD_OK;
 }
 
-/* work[0] = c - S B x_e; x_e is overwritten where it is not y. */
+/* work[0] = c - S B x_e, or c - S x_e; x_e is overwritten where it is not y. */
 static md_status residual(md_context *context, md_system *s) {
-  wilson *w = state_of(s);
-  const md_wall_way plain = {.factor = 1.0};
+  const md_wall_matrices *of = &state_of(s)->of;
   md_field *x = &s->x[MD_EVEN], *z = &s->work[MD_EVEN], *product = s->is_apart ? x : &s->apart;
   MD_TRY(take_even(context, s));
-  md_wall_apply(w->of.plain ? NULL : &w->of.b, &plain, x, z);
+  md_wall_apply(of->plain || of->of_x ? NULL : &of->b, &as_it_is, x, z);
   MD_TRY(md_wilson_schur(context, s->a, false, product, z));
   MD_TRY(source(context, s));
   md_linear_add(-1.0, product, &s->work[MD_EVEN]);
@@ -237,12 +246,11 @@ static md_status residual(md_context *context, md_system *s) {
 
 static md_status reconstruct(md_context *context, md_system *s) {
   wilson *w = state_of(s);
-  const md_wall_way plain = {.factor = 1.0};
   const md_hop_end end = {.x = &s->b[MD_ODD], .a = 1.0, .b = 0.5};
   MD_TRY(take_even(context, s));
   MD_TRY(md_dirac_hop(context, w->dirac, &w->odd, weighed(w, &s->x[MD_EVEN], &w->work[MD_EVEN]),
                       &end));
-  md_wall_apply(&w->of.a_inverse, &plain, &w->odd, &s->x[MD_ODD]);
+  md_wall_apply(&w->of.a_inverse, &as_it_is, &w->odd, &s->x[MD_ODD]);
   return MD_OK;
 }
 

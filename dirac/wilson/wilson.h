@@ -15,15 +15,14 @@ MD_C_BEGIN
  * the walls with a factor -m. Shamir's is b5 = 1, c5 = 0. Gamma matrices are those of DeGrand and
  * Rossi, gamma_5 = diag(1, 1, -1, -1).
  *
- * The equation is solved on even sites, for z = B x, of which M x = (A B^-1 - H/2) z has one
- * matrix: with K = B A^-1,
+ * The equation is solved on even sites, for z = B x, of which M x = (K^-1 - H/2) z, K = B A^-1:
  *
  *   S = K^-1 - 1/4 Heo K Hoe,   S S^dag u = c = b_e + 1/2 Heo K b_o,
  *   x_e = B^-1 S^dag u,   x_o = A^-1 (b_o + 1/2 Hoe B x_e),
  *
  * or, where B is 1, S x_e = c itself. c - S B x_e is the residual of M x = b: that on odd sites is
- * zero. Moebius' A - 1/4 Heo K Hoe B = S B takes a quarter more iterations and two fields more in
- * each. */
+ * zero. Where B is nearly singular (b5 near c5), S is A - 1/4 Heo K Hoe B and x_e = S^dag u, which
+ * takes two fields more and for other walls up to half as many iterations more. */
 
 enum { MD_SPINOR_REALS = 24 };
 
@@ -71,11 +70,13 @@ double md_wall_norm(const md_wall_matrix *m);
 
 /* The matrices of M for a request and a mass. */
 typedef struct md_wall_matrices {
-  md_wall_matrix a, b, a_inverse, b_inverse;
-  md_wall_matrix k, g; /* b a^-1 and its inverse */
-  bool plain;          /* b is 1 */
+  md_wall_matrix a, b, k, a_inverse; /* k = b a^-1 */
+  bool plain;                        /* b is 1 */
+  bool of_x;                         /* S is of x, not of z, and there is no */
+  md_wall_matrix b_inverse;
+  md_wall_matrix site; /* of S: k^-1, or a where it is of x */
 } md_wall_matrices;
-/* MD_INPUT where A or B has no inverse. Local. */
+/* MD_INPUT where A has no inverse. Local. */
 md_status md_wall_matrices_make(md_context *context, const md_backend_request *request, double mass,
                                 md_wall_matrices *matrices);
 

@@ -145,6 +145,7 @@ static void inverses_are_inverse(void **state) {
       md_wall_matrices m;
       MD_REQUIRE(context, md_wall_matrices_make(context, &request, masses[k % 3], &m));
       assert_int_equal(m.plain, k < 3);
+      assert_false(m.of_x);
       for (int i = 0; i < n; i++)
         for (int j = 0; j < n; j++) {
           double one = 0.0, b = 0.0, of_b = 0.0, of_k = 0.0;
@@ -152,12 +153,12 @@ static void inverses_are_inverse(void **state) {
             one += m.a.m[i * n + l] * m.a_inverse.m[l * n + j];
             b += m.a.m[i * n + l] * m.k.m[l * n + j];
             of_b += m.b.m[i * n + l] * m.b_inverse.m[l * n + j];
-            of_k += m.g.m[i * n + l] * m.k.m[l * n + j];
+            of_k += m.site.m[i * n + l] * m.k.m[l * n + j];
           }
           md_require_at_most(fabs(one - (i == j)), 1e-14, "A A^-1 - 1");
           md_require_at_most(fabs(b - m.b.m[i * n + j]), 1e-14, "A K - B");
           md_require_at_most(fabs(of_b - (i == j)), 1e-14, "B B^-1 - 1");
-          md_require_at_most(fabs(of_k - (i == j)), 1e-14, "G K - 1");
+          md_require_at_most(fabs(of_k - (i == j)), 1e-14, "K^-1 K - 1");
         }
     }
   const md_backend_request wilson = {.action = MD_ACTION_WILSON};

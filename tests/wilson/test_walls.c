@@ -10,7 +10,8 @@ static const md_walls walls[] = {{2, 1.8, 1.0, 0.0},
                                  {8, 1.8, 1.0, 0.0},
                                  {5, 1.8, 1.5, 0.5},
                                  {3, 1.2, 0.6, 0.1},
-                                 {4, 1.0, 0.5, 2.5}};
+                                 {4, 1.0, 0.5, 2.5},
+                                 {4, 1.8, 1.0, 1.0}};
 static const double masses[] = {0.1, 0.0, -0.3};
 enum { WALLS = sizeof walls / sizeof *walls, MASSES = 3, MATRICES = 7 };
 
@@ -37,7 +38,8 @@ static void drop(trial *t) {
 
 /* Two matrices of m, in ways that follow from `which`. */
 static void apply(const md_wall_matrices *m, int which, bool dense, trial *t) {
-  md_wall_matrix of[MATRICES] = {m->a, m->b, m->a_inverse, m->b_inverse, m->k, m->g};
+  md_wall_matrix of[MATRICES] = {m->a, m->b,    m->a_inverse,
+                                 m->k, m->site, m->of_x ? m->b : m->b_inverse};
   for (int k = 0; k < MATRICES; k++) of[k].dense = dense || of[k].dense;
   md_wall_output to[MD_MOST_WALL_OUTPUTS];
   for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++) {

@@ -9,6 +9,8 @@ const wilson_kind wilson_kinds[WILSON_KINDS] = {
     {MD_ACTION_MOBIUS, {4, 1.8, 1.5, 0.5}, 0.1},
     {MD_ACTION_MOBIUS, {2, 1.2, 0.6, 0.1}, 0.0},
     {MD_ACTION_MOBIUS, {3, 1.4, 1.3, 0.7}, -0.3},
+    {MD_ACTION_MOBIUS, {4, 1.8, 1.0, 1.0}, 0.1}, /* B is nearly singular, */
+    {MD_ACTION_MOBIUS, {4, 1.8, 0.0, 1.2}, 0.1}, /* or X alone */
 };
 
 void wilson_make(md_context *context, const int dims[MD_DIMS], const wilson_kind *kind,

@@ -19,7 +19,7 @@ typedef struct wilson_kind {
   double mass;
 } wilson_kind;
 extern const wilson_kind wilson_kinds[];
-enum { WILSON_KINDS = 6 };
+enum { WILSON_KINDS = 8 };
 
 /* One right-hand side, antiperiodic, in double on the host, random links. Collective. */
 void wilson_make(md_context *context, const int dims[MD_DIMS], const wilson_kind *kind,
