@@ -44,9 +44,9 @@ typedef struct md_hop_step {
   const md_partial_sums *norm2;
   bool backwards; /* a hint: take the sites from the last to the first */
   bool adjoint;   /* H^dag in place of H: of four spins, for backends that `turn` */
-  /* Matrices of the fifth dimension (dirac/wilson/wilson.h), for backends that `multiply`: the hop
-   * is multiplied by of_hop, x by of_x; by their transposes with `adjoint`. */
-  const struct md_wall_matrix *of_hop, *of_x;
+  /* A matrix of the fifth dimension (dirac/wilson/wilson.h), for backends that `multiply`, and not
+   * a `dense` one: of the end's x, where there is no end of D in; its transpose with `adjoint`. */
+  const struct md_wall_matrix *matrix;
 } md_hop_step;
 
 /* One call of md_backend.hop, with all that it needs. */
@@ -71,7 +71,7 @@ static inline md_hop_end md_hop_end_of(const md_hop_call *call) {
   return call->end ? *call->end : none;
 }
 static inline md_hop_step md_hop_step_of(const md_hop_call *call) {
-  const md_hop_step none = {NULL, NULL, NULL, false, false, NULL, NULL};
+  const md_hop_step none = {NULL, NULL, NULL, false, false, NULL};
   return call->step ? *call->step : none;
 }
 
@@ -123,7 +123,7 @@ typedef struct md_backend {
   /* Whether hop serves steps into fields of precision `out`. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);
   bool turns; /* hop serves steps with `adjoint` alone, whatever `fuses` says */
-  /* Whether those may have matrices too, with an x that is not out. NULL: no. */
+  /* Whether those may have a matrix too, with an x that is not out. NULL: no. */
   bool (*multiplies)(const void *state);
   const md_launch_shapes *shapes; /* on a device; NULL: there is one */
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */

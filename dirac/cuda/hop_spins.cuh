@@ -53,9 +53,9 @@ template <class S> struct spin_arguments {
   float *out_scale;
   real_of<S> a, half_b; /* half_b is b */
   real_of<S> unit[2];
-  bool adjoint; /* H^dag */
-  wall_terms<real_of<S>> of_hop, of_x;
-  const double *step; /* not served, nor are sums */
+  bool adjoint;                  /* H^dag */
+  wall_terms<real_of<S>> matrix; /* of x, where there is none of the sum */
+  const double *step;            /* not served, nor are sums */
   unit_sum *norm2;
   const sum_units *units;
 };
@@ -213,8 +213,8 @@ static __device__ inline void multiply_slices(const wall_terms<T> &m, bool adjoi
   }
 }
 
-/* out = a x + b sum, both multiplied by matrices where WALLS, with a new scale where all columns of
- * the site are in the block. */
+/* out = a x + b sum, x multiplied by the matrix where WALLS, or where there is no x the sum, with a
+ * new scale where all columns of the site are in the block. */
 template <class S, bool ONE, bool WALLS>
 static __device__ inline void finish_spinor(const spin_arguments<S> &a, const spin_place &at,
                                             bool active, char *shared, real_of<S> sum[SPINOR]) {
@@ -222,11 +222,11 @@ static __device__ inline void finish_spinor(const spin_arguments<S> &a, const sp
   const spinor_place place = place_of_spinor(at.site, at.column, a.columns, a.n_rhs);
 #pragma unroll
   for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
-  if (WALLS && a.of_hop.count > 0) multiply_slices(a.of_hop, a.adjoint, a.n_rhs, shared, sum);
+  if (WALLS && !a.x) multiply_slices(a.matrix, a.adjoint, a.n_rhs, shared, sum);
   if (a.x) {
     T x[SPINOR];
     load_spinor<S, ONE>(a.x, place, x);
-    if (WALLS && a.of_x.count > 0) multiply_slices(a.of_x, a.adjoint, a.n_rhs, shared, x);
+    if constexpr (WALLS) multiply_slices(a.matrix, a.adjoint, a.n_rhs, shared, x);
     const T factor = is_scaled<S> ? a.a * (T)a.x_scale[at.site] : a.a;
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] += factor * x[c];
@@ -312,9 +312,8 @@ template <class S, int R> static int hop_spins_reals(const md_stencil *s, const 
   a.x_scale = end.x ? end.x->scale : NULL;
   a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
-  a.of_hop = terms_of<S>(md_hop_step_of(call).of_hop, call->out->precision);
-  a.of_x = terms_of<S>(md_hop_step_of(call).of_x, call->out->precision);
-  const bool walls = a.of_hop.count + a.of_x.count > 0;
+  a.matrix = terms_of<S>(md_hop_step_of(call).matrix, call->out->precision);
+  const bool walls = a.matrix.count > 0;
   if constexpr (sizeof(S) > 2)
     if (s->march.x > 0) return launch_spin_march<S, R>(s->march, a, call->queue);
   if (walls && a.n_rhs > 1)

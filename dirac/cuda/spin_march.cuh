@@ -272,8 +272,9 @@ template <class S, int R> struct spin_marcher {
     links.leave_as_warp();
   }
   /* v = the matrix times v, of the columns of a site; `own`: the thread's place for results. */
-  __device__ void multiply(const wall_terms<S> &w, S *own, S v[SPINOR]) const {
+  __device__ void multiply(S *own, S v[SPINOR]) const {
     constexpr int reals = 16 / (int)sizeof(S);
+    const wall_terms<S> &w = a.matrix;
     if (active) store_runs(own, order, v);
     md::meet(m.computing);
 #pragma unroll
@@ -296,16 +297,17 @@ template <class S, int R> struct spin_marcher {
     }
     md::meet(m.computing);
   }
-  /* Leaves a x + b sum, both multiplied by matrices where the call says so, among the results. */
+  /* Leaves a x + b sum among the results, x multiplied by the matrix if there is one, or where
+   * there is no x the sum. */
   __device__ void finish(int site, S *own, S sum[SPINOR]) const {
     md::meet(m.computing); /* the rim has been read */
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
-    if (a.of_hop.count > 0) multiply(a.of_hop, own, sum);
+    if (!a.x && a.matrix.count > 0) multiply(own, sum);
     if (a.x) {
       S x[SPINOR];
       load_runs(a.x + ((int64_t)site * m.columns + column) * SPINOR, order, x);
-      if (a.of_x.count > 0) multiply(a.of_x, own, x);
+      if (a.matrix.count > 0) multiply(own, x);
 #pragma unroll
       for (int c = 0; c < SPINOR; c++) sum[c] += a.a * x[c];
     }

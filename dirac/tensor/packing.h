@@ -173,3 +173,19 @@ MD_TILE_MAP md_spin_partner md_spin_partner_of(int direction, int s) {
   const md_spin_partner p = {other, (s < 2 ? turn : 8 - turn) % 4};
   return p;
 }
+
+/* The matrix of the fifth dimension as the A of C[16][8] += A[16][16] B[16][8], whose columns are
+ * the real and imaginary parts of the colours of one spin: half e of register n of a lane is entry
+ * (to, from) of a piece of the matrix, 0 its rounded value and 1 what rounding left. With two tiles
+ * of slices K are the slices, and each piece has four registers; with one K are the slices twice,
+ * once for each piece, and rows 8 to 15 are not used. Row g of C is slice g, g+8 that of the second
+ * tile; a lane has column pair t of both. */
+typedef struct md_wall_entry {
+  int to, from, piece;
+} md_wall_entry;
+MD_TILE_MAP md_wall_entry md_wall_entry_of(int tiles, int lane, int n, int e) {
+  const int k = 2 * (lane % 4) + e + 8 * (n / 2 % 2);
+  const md_wall_entry entry = {lane / 4 + 8 * (n % 2), tiles == 1 ? k % 8 : k,
+                               tiles == 1 ? k / 8 : n / 4};
+  return entry;
+}

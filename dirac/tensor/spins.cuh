@@ -1,18 +1,19 @@
 #pragma once
 
-#include "dirac/tensor/stacked_finish.cuh"
+#include "dirac/tensor/spin_walls.cuh"
 
 /* What a warp does for one output site of quarks with four spins: the fragments of packing.h's
  * columns. Lane 4g+t has the directions t and t+4 of column g of a tile, as tile rows g and g+8
  * (spins 0 and 1, or 2 and 3), and the links towards result g. */
 namespace stacked {
 
-/* How a lane's direction t mixes spins, see md_spin_partner_of; in t+4 the sign is the other.
- * number(s, v): what is added to v[s]. */
+/* How a lane's direction t mixes spins, see md_spin_partner_of; in t+4, and all over for H^dag, the
+ * sign is the other. number(s, v): what is added to v[s]. */
 template <typename T> struct mixing {
   uint32_t select[2]; /* of two registers: the partner of spin 0 or 2, and of 1 or 3, turned */
   uint32_t sign[4];   /* 1 or -1 for the real and the imaginary part */
-  __device__ explicit mixing(int direction) {
+  __device__ mixing(int t, bool adjoint) {
+    const int direction = adjoint ? t + 4 : t;
     constexpr uint32_t one = storage<T>::scaled ? 0x3c003c00u : 0x3f803f80u;
 #pragma unroll
     for (int s = 0; s < 4; s++) {
@@ -38,11 +39,11 @@ template <typename T> struct mixing {
 template <> struct mixing<double> {
   bool odd, crossed;   /* turns; the partner of spin 0 is 3 */
   uint32_t sign[4][2]; /* what to change in the upper half of a number */
-  __device__ explicit mixing(int direction)
-      : odd(md_spin_partner_of(direction, 0).turn % 2), crossed(direction % 4 < 2) {
+  __device__ mixing(int t, bool adjoint)
+      : odd(md_spin_partner_of(t, 0).turn % 2), crossed(t % 4 < 2) {
 #pragma unroll
     for (int s = 0; s < 4; s++) {
-      const md_spin_partner p = md_spin_partner_of(direction, s);
+      const md_spin_partner p = md_spin_partner_of(adjoint ? t + 4 : t, s);
       sign[s][0] = p.turn == 1 || p.turn == 2 ? 0x80000000u : 0u;
       sign[s][1] = p.turn >= 2 ? 0x80000000u : 0u;
     }
@@ -90,8 +91,10 @@ template <typename T, int TILES>
 using spin_sums = typename storage<T>::accumulator[TILES][MD_SPIN_ACCUMULATORS][4];
 
 /* What does not change from site to site. ONE: one right-hand side, in 16 bits. PASSES: there are
- * more columns than a warp keeps. ENDS: out = a x + b H in. */
-template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_worker {
+ * more columns than a warp keeps. ENDS: out = a x + b H in. WALLS: the matrix multiplies x, or
+ * without ENDS the hop. */
+template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS, bool WALLS = false>
+struct spin_worker {
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   using sums = spin_sums<T, TILES>;
@@ -99,11 +102,13 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
   const md_tensor_call &call;
   const lane at;
   const mixing<T> mix;
+  const std::conditional_t<WALLS, wall_matrix<T, TILES>, no_matrix> walls;
   int columns, pair_bytes;
   typename storage<T>::links links; /* of the site to come */
 
   __device__ explicit spin_worker(const md_tensor_call &c)
-      : call(c), at(), mix(at.t), columns(c.slices * c.n_rhs),
+      : call(c), at(), mix(at.t, c.adjoint), walls(c.walls, c.adjoint, at),
+        columns(c.slices * c.n_rhs),
         pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
   __device__ int site_bytes() const {
     return call.slices * 12 * call.n_rhs * static_cast<int>(sizeof(number));
@@ -179,20 +184,61 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
       factor_c *= power_of_two(127 + unit - common);
       factor_x *= power_of_two(127 + x_unit - common);
     }
-#pragma unroll
-    for (int k = 0; k < TILES; k++) {
-      if (absent(first, k)) continue;
-      const char *x = static_cast<const char *>(call.x) + place(site, first + k);
+    const auto x = [&](int k, int s) {
+      const char *spinor = static_cast<const char *>(call.x) + place(site, first + k);
+      return load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes));
+    };
+    const auto add = [&](int k, int s, real re, real im) {
+      real *of = c[k][s / 2] + 2 * (s % 2);
+      of[0] = product_plus(factor_x, re, factor_c * of[0]);
+      of[1] = product_plus(factor_x, im, factor_c * of[1]);
+    };
+    if constexpr (WALLS) {
 #pragma unroll
       for (int s = 0; s < 4; s++) {
-        const auto v =
-            widen(T{}, load_number<true>(reinterpret_cast<const number *>(x + 3 * s * pair_bytes)));
-        real *of = c[k][s / 2] + 2 * (s % 2);
-        of[0] = product_plus(factor_x, v.x, factor_c * of[0]);
-        of[1] = product_plus(factor_x, v.y, factor_c * of[1]);
+        number of[TILES];
+        real v[TILES][2];
+#pragma unroll
+        for (int k = 0; k < TILES; k++) of[k] = x(k, s);
+        walls.apply(s / 2, of, v);
+#pragma unroll
+        for (int k = 0; k < TILES; k++) add(k, s, v[k][0], v[k][1]);
+      }
+    } else {
+#pragma unroll
+      for (int k = 0; k < TILES; k++) {
+        if (absent(first, k)) continue;
+#pragma unroll
+        for (int s = 0; s < 4; s++) {
+          const auto v = widen(T{}, x(k, s));
+          add(k, s, v.x, v.y);
+        }
       }
     }
     return common;
+  }
+  /* c = the matrix times c, of all tiles, where it multiplies the hop. Returns by how much its unit
+   * grows: what eight legs come to is stored in half on the way. */
+  __device__ int multiply_slices(sums &c) const {
+    if constexpr (!WALLS || ENDS) return 0;
+    if constexpr (WALLS && !ENDS) {
+      constexpr int grows = scaled ? 7 : 0;
+#pragma unroll
+      for (int s = 0; s < 4; s++) {
+        uint32_t of[TILES];
+        float v[TILES][2];
+#pragma unroll
+        for (int k = 0; k < TILES; k++) {
+          const real *own = c[k][s / 2] + 2 * (s % 2);
+          of[k] = narrow(T{}, own[0] / (1 << grows), own[1] / (1 << grows));
+        }
+        walls.apply(s / 2, of, v);
+#pragma unroll
+        for (int k = 0; k < TILES; k++)
+          for (int i = 0; i < 2; i++) c[k][s / 2][2 * (s % 2) + i] = v[k][i];
+      }
+      return grows;
+    }
   }
   /* Largest |c| as float bits, those of NaN where there is one: idle lanes repeat others. */
   static __device__ uint32_t largest(const sums &c) {
@@ -261,12 +307,12 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS> struct spin_w
                            const number (&b)[2][3], int unit, bool assigned) const {
     sums c;
     multiply<false>(c, 0, ahead, behind, b);
-    int common = combine(c, 0, site, unit);
+    int common = combine(c, 0, site, unit + multiply_slices(c));
     if constexpr (scaled) {
       uint32_t most = largest(c);
       if (most >= 0x7f800000u) {
         multiply<true>(c, 0, ahead, behind, b);
-        common = combine(c, 0, site, unit + 1);
+        common = combine(c, 0, site, unit + 1 + multiply_slices(c));
         most = largest(c);
       }
       float factor;

@@ -6,10 +6,10 @@ namespace stacked {
 
 enum { GATHER_WARPS = 4, SPIN_GROUP = 8 };
 
-template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS>
+template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS, bool WALLS>
 __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 3)
     gather_spins(const __grid_constant__ md_tensor_call call) {
-  spin_worker<T, ONE, TILES, PASSES, ENDS> work(call);
+  spin_worker<T, ONE, TILES, PASSES, ENDS, WALLS> work(call);
   md_release_successor();
   const int64_t group =
       (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * SPIN_GROUP;
@@ -43,16 +43,23 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
   }
 }
 
-template <typename T, bool ONE, int TILES, bool PASSES = false>
-cudaError_t launch_spins(const md_tensor_call *call) {
+template <typename T, bool ONE, int TILES, bool PASSES, bool WALLS>
+cudaError_t launch_gather(const md_tensor_call *call) {
   const int64_t sites_per_block = GATHER_WARPS * SPIN_GROUP;
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
-  const auto kernel = call->x ? gather_spins<T, ONE, TILES, PASSES, true>
-                              : gather_spins<T, ONE, TILES, PASSES, false>;
+  const auto kernel = call->x ? gather_spins<T, ONE, TILES, PASSES, true, WALLS>
+                              : gather_spins<T, ONE, TILES, PASSES, false, WALLS>;
   md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
+}
+
+template <typename T, bool ONE, int TILES, bool PASSES = false>
+cudaError_t launch_spins(const md_tensor_call *call) {
+  if constexpr (ONE && TILES <= 2)
+    if (call->walls.slices > 0) return launch_gather<T, ONE, TILES, PASSES, true>(call);
+  return launch_gather<T, ONE, TILES, PASSES, false>(call);
 }
 
 /* In double the tiles of a site share nothing but its links. */

@@ -6,9 +6,9 @@
 namespace stacked {
 
 /* What a computing warp does, a site at a time. */
-template <typename T, bool ONE, int TILES, ending END>
-struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined> {
-  using base = spin_worker<T, ONE, TILES, false, END == ending::combined>;
+template <typename T, bool ONE, int TILES, ending END, bool WALLS>
+struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined, WALLS> {
+  using base = spin_worker<T, ONE, TILES, false, END == ending::combined, WALLS>;
   static constexpr int sites = 1;
   __device__ explicit spin_marcher(const md_tensor_call &c) : base(c) {}
   __device__ void begin() const {}
@@ -29,7 +29,7 @@ struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined>
   }
 };
 
-template <bool ONE, int WARPS> struct with_spin {
+template <bool ONE, int WARPS, bool WALLS> struct with_spin {
   static constexpr int warps = WARPS;
   static constexpr bool waits = false;
   using stage = stacked::stage;
@@ -39,12 +39,15 @@ template <bool ONE, int WARPS> struct with_spin {
   template <typename T, coverage COVER, bool NARROW>
   using feeder = stacked::feeder<storage<T>::scaled, COVER, NARROW>;
   template <typename T, int TILES, ending END, coverage COVER>
-  using computer = stacked::computer<T, spin_marcher<T, ONE, TILES, END>, COVER>;
+  using computer = stacked::computer<T, spin_marcher<T, ONE, TILES, END, WALLS>, COVER>;
 };
 
-template <typename T, bool ONE, int TILES>
+template <typename T, bool ONE, int TILES, bool WALLS = false>
 cudaError_t march_tiles(const md_tensor_call *call, const md_march_plan *plan) {
-  using parts = with_spin<ONE, TILES == 2 && storage<T>::scaled ? SPIN_WARPS : MARCH_WARPS>;
+  constexpr int warps = TILES == 2 && storage<T>::scaled ? SPIN_WARPS : MARCH_WARPS;
+  if constexpr (ONE && !WALLS)
+    if (call->walls.slices > 0) return march_tiles<T, ONE, TILES, true>(call, plan);
+  using parts = with_spin<ONE, warps, WALLS>;
   return call->x ? launch_march<T, TILES, ending::combined, parts>(call, plan)
                  : launch_march<T, TILES, ending::plain, parts>(call, plan);
 }

@@ -3,6 +3,7 @@
 
 #include "base/device.h"
 #include "base/memory.h"
+#include "dirac/wilson/wilson.h"
 #include "lattice/fields/reals.h"
 
 #include <stdio.h>
@@ -170,6 +171,15 @@ static bool is_empty(const md_tensor_call *call) {
   return false;
 }
 
+static md_tensor_walls walls_of(const md_wall_matrix *m) {
+  md_tensor_walls walls = {0};
+  if (!m) return walls;
+  walls.slices = m->slices;
+  walls.mass = (float)m->mass;
+  for (int k = 0; k < m->slices; k++) walls.c[k] = (float)m->m[k];
+  return walls;
+}
+
 static md_status hop(md_context *context, void *state, const md_hop_call *asked) {
   const tensor *s = state;
   const md_hop_end end = md_hop_end_of(asked);
@@ -203,6 +213,8 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
       .out_stride = out->stride,
       .n_rhs = out->n_rhs,
       .slices = md_action_has_spin(s->request.action) ? md_request_slices(&s->request) : 0,
+      .adjoint = step.adjoint,
+      .walls = walls_of(step.matrix),
       .parity = p,
       .queue = asked->queue,
       .local = {s->geometry->local[0], s->geometry->local[1], s->geometry->local[2],
@@ -257,6 +269,13 @@ static bool fuses(const void *state, md_precision out) {
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
   return served && (s->plans > 0 || (gathers && whole_tile));
+}
+
+static bool multiplies(const void *state) {
+  const md_backend_request *r = &((const tensor *)state)->request;
+  const int slices = md_request_slices(r);
+  return r->packing == MD_PACKING_STACKED && md_precision_bytes(r->precision) == 2 &&
+         r->n_rhs == 1 && slices > 1 && slices <= MD_TENSOR_SLICES;
 }
 
 static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
@@ -314,5 +333,7 @@ const md_backend md_backend_tensor = {
     .hop = hop,
     .awaits = awaits,
     .fuses = fuses,
+    .turns = true,
+    .multiplies = multiplies,
     .shapes = &launch_shapes,
     .copied_bytes = (size_t)1 << 18}; /* a block of the march leaves others no place */

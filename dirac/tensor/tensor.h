@@ -53,6 +53,20 @@ void md_matvec_host(const md_matvec *work);
 md_status md_matvec_device(md_context *context, md_packing packing, int passes,
                            const md_matvec *work);
 
+/* A matrix of the fifth dimension, the sum of c[k] X^k; slices 0: none. */
+enum { MD_TENSOR_SLICES = 2 * MD_SPIN_TILE };
+typedef struct md_tensor_walls {
+  int slices;
+  float mass, c[MD_TENSOR_SLICES];
+} md_tensor_walls;
+/* Entry (to, from) of what acts on spins 2 and 3 (`lower`), its transpose on spins 0 and 1; 0
+ * beyond the slices. */
+MD_TILE_MAP float md_tensor_wall(const md_tensor_walls *w, bool lower, int to, int from) {
+  const int k = lower ? from - to : to - from;
+  if (to >= w->slices || from >= w->slices) return 0.0f;
+  return k < 0 ? -w->mass * w->c[k + w->slices] : w->c[k];
+}
+
 /* One hop as the kernels take it. Everything points to device memory. */
 typedef struct md_tensor_call {
   md_packing packing;
@@ -79,7 +93,10 @@ typedef struct md_tensor_call {
   int64_t count, sites;
   int64_t in_stride, out_stride; /* of planes, n_rhs == 1; x is like out */
   int n_rhs, parity;
-  int slices; /* of quarks with four spins, 1 for Wilson's; 0: quarks without spin */
+  int slices;            /* of quarks with four spins, 1 for Wilson's; 0: quarks without spin */
+  bool adjoint;          /* of four spins: H^dag, and the transpose of */
+  md_tensor_walls walls; /* what multiplies x, where there is none the hop; one right-hand side in
+                            16 bits */
   int local[MD_DIMS];
   /* For the march: only sites with coordinates low <= x < high are assigned, and unless `ends` is 0
    * of the time slices low .. high-1 only as many at the beginning and at the end. stride: sites
@@ -105,7 +122,8 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  * gathers neighbours from global memory. Steps and norms are served for 8 and 16 right-hand sides.
  */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
-/* The same for quarks with four spins, one right-hand side or more; no steps, no norms. */
+/* The same for quarks with four spins, one right-hand side or more; no steps, no norms, but H^dag
+ * and walls. */
 md_status md_tensor_gather_spins(md_context *context, const md_tensor_call *call);
 
 /* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the

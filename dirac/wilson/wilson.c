@@ -108,17 +108,22 @@ static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md
 }
 
 /* By a backend that multiplies: S = K^-1 - 1/4 H (K H), S^dag = K^-dag - 1/4 H^dag (K^dag H^dag);
- * of x: S = A - 1/4 H (K H) B, S^dag = A^dag - 1/4 (B^dag H^dag) (K^dag H^dag). */
+ * of x: S = A - 1/4 H (K H) B, S^dag = A^dag - 1/4 B^dag H^dag (K^dag H^dag). */
 static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_field *out,
                                md_field *in) {
-  md_field *odd = &w->work[MD_ODD];
-  md_field *from = !adjoint && weighs(w) ? weighed(w, in, &w->work[MD_EVEN]) : in;
   const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
-  const md_hop_step first = {.adjoint = adjoint, .of_hop = &w->of.k};
-  const md_hop_step second = {
-      .adjoint = adjoint, .of_hop = adjoint && weighs(w) ? &w->of.b : NULL, .of_x = &w->of.site};
+  const md_hop_step first = {.adjoint = adjoint, .matrix = &w->of.k};
+  const md_hop_step second = {.adjoint = adjoint, .matrix = &w->of.site};
+  const md_wall_output to[] = {{&w->of.site, {.adjoint = true, .factor = 1.0}, out},
+                               {&w->of.b, {.adjoint = true, .add = true, .factor = -0.25}, out}};
+  md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = in;
+  if (!adjoint && weighs(w)) from = weighed(w, in, even);
   MD_TRY(md_dirac_hop_step(context, w->dirac, odd, from, NULL, &first));
-  return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
+  if (!adjoint || !weighs(w)) return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
+  MD_TRY(hop(context, w, true, even, odd, NULL));
+  md_wall_apply_to(in, 1, &to[0]);
+  md_wall_apply_to(even, 1, &to[1]);
+  return MD_OK;
 }
 
 /* S = K^-1 - 1/4 H K H;  S^dag = K^-dag - 1/4 gamma_5 H K^dag H gamma_5; or those of x. */
@@ -132,7 +137,8 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD];
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
-  if (backend->multiplies && backend->multiplies(w->dirac->state))
+  const bool dense = w->of.k.dense || w->of.site.dense;
+  if (!dense && backend->multiplies && backend->multiplies(w->dirac->state))
     return schur_by_hops(context, w, adjoint, out, in);
   MD_TRY(hop(context, w, adjoint, odd, begin(w, adjoint, in, even, out), NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);

@@ -6,12 +6,8 @@
 
 #include <stdio.h>
 
-static const md_walls walls[] = {{2, 1.8, 1.0, 0.0},
-                                 {8, 1.8, 1.0, 0.0},
-                                 {5, 1.8, 1.5, 0.5},
-                                 {3, 1.2, 0.6, 0.1},
-                                 {4, 1.0, 0.5, 2.5},
-                                 {4, 1.8, 1.0, 1.0}};
+static const md_walls walls[] = {{2, 1.8, 1.0, 0.0}, {8, 1.8, 1.0, 0.0}, {5, 1.8, 1.5, 0.5},
+                                 {3, 1.2, 0.6, 0.1}, {4, 1.0, 0.5, 2.5}, {4, 1.8, 1.0, 1.0}};
 static const double masses[] = {0.1, 0.0, -0.3};
 enum { WALLS = sizeof walls / sizeof *walls, MASSES = 3, MATRICES = 7 };
 

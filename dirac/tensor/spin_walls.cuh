@@ -1,0 +1,56 @@
+#pragma once
+
+#include "dirac/tensor/stacked_finish.cuh"
+
+/* The matrix of the fifth dimension on Tensor Cores, for one right-hand side in 16 bits with as
+ * many slices as TILES tiles have columns. The slices of one spin that a warp has, lane 4g+t colour
+ * t of slice g of each tile, are transposed to the columns of B. A is the matrix in two pieces,
+ * rounded and what rounding left (packing.h: md_wall_entry_of), so that it is exact to twice the
+ * digits of the storage type; what it multiplies is rounded once. */
+namespace stacked {
+
+template <typename T, int TILES> struct wall_matrix {
+  static_assert(TILES <= 2, "K of one instruction");
+  static constexpr int registers = 4 * TILES;
+  uint32_t a[2][registers]; /* for spins 0 and 1, and 2 and 3 */
+
+  __device__ wall_matrix(const md_tensor_walls &walls, bool adjoint, const lane &at) {
+#pragma unroll
+    for (int lower = 0; lower < 2; lower++)
+#pragma unroll
+      for (int n = 0; n < registers; n++) {
+        float v[2];
+#pragma unroll
+        for (int e = 0; e < 2; e++) {
+          const md_wall_entry entry = md_wall_entry_of(TILES, 4 * at.g + at.t, n, e);
+          v[e] = md_tensor_wall(&walls, (lower == 1) != adjoint, entry.to, entry.from);
+          if (entry.piece) v[e] -= rounded(v[e]);
+        }
+        a[lower][n] = narrow(T{}, v[0], v[1]);
+      }
+  }
+  static __device__ float rounded(float v) {
+    return widen(T{}, narrow(T{}, v, 0.0f)).x;
+  }
+  static __device__ uint32_t transposed(uint32_t v) {
+    uint32_t result;
+    asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(v));
+    return result;
+  }
+  /* out[k] = (re, im) of the lane's colour and slice of tile k, from those in `in`. */
+  __device__ void apply(int lower, const uint32_t in[TILES], float (&out)[TILES][2]) const {
+    const uint32_t(&m)[registers] = a[lower];
+    const uint32_t b0 = transposed(in[0]), b1 = TILES == 1 ? b0 : transposed(in[TILES - 1]);
+    float c[4] = {};
+#pragma unroll
+    for (int n = 0; n < registers; n += 4)
+      md_block_rows::mma(c, make_uint4(m[n], m[n + 1], m[n + 2], m[n + 3]), b0, b1, T{});
+#pragma unroll
+    for (int k = 0; k < TILES; k++) out[k][0] = c[2 * k], out[k][1] = c[2 * k + 1];
+  }
+};
+struct no_matrix {
+  __device__ no_matrix(const md_tensor_walls &, bool, const lane &) {}
+};
+
+} // namespace stacked
