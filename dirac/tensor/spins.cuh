@@ -337,10 +337,10 @@ struct spin_worker {
       common = combine(c, k, site, unit + 1);
       most = max(most, largest(c));
     }
+    float scale = 1;
     if constexpr (scaled) {
       float of_numbers;
-      const float scale = scale_of(most, common, &of_numbers);
-      if (assigned && threadIdx.x % 32 == 0) call.out_scale[site] = scale;
+      scale = scale_of(most, common, &of_numbers);
       factor = of_numbers;
     }
     for (int k = 0; assigned && MD_SPIN_TILE * k < columns; k += TILES) {
@@ -348,6 +348,9 @@ struct spin_worker {
       combine(c, k, site, unit + 1);
       store(c, k, site, factor);
     }
+    /* Until then x, which may be out, is read by the old scale. */
+    __syncwarp();
+    if (scaled && assigned && threadIdx.x % 32 == 0) call.out_scale[site] = scale;
   }
 };
 
