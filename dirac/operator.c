@@ -6,6 +6,8 @@
 #include "lattice/fields/rank_sums.h"
 #include "lattice/halo/halo.h"
 
+#include <string.h>
+
 /* The zones must hold what the longest hop reads. */
 static md_status check_depth(md_context *context, const md_gauge *gauge, md_action action) {
   const md_action_data *data = md_action_get(action);
@@ -73,6 +75,9 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
   md_backend_request exact = *request;
   exact.precision = MD_DOUBLE;
   exact.reconstruct = MD_RECONSTRUCT_18;
+  /* Tiles of four spins are slow in double. */
+  if (md_action_has_spin(exact.action) && strcmp(backend, "tensor") == 0)
+    backend = "cuda", exact.packing = MD_PACKING_NONE;
   if (md_backend_find(context, backend, &exact, &served) != MD_OK) {
     exact.packing = MD_PACKING_NONE;
     if (md_backend_find(context, backend, &exact, &served) != MD_OK) backend = "auto";

@@ -30,6 +30,8 @@ struct md_system {
   bool is_apart;  /* y is `apart`, from which x[0] is reconstructed too */
   md_field apart;
   md_field base; /* where y is apart: x[0] is this and what y gives; without data that alone */
+  /* Makes b of a source that does not stand there as it is. NULL: it does. */
+  md_status (*put)(md_context *context, md_system *s, const md_field b[MD_PARITIES]);
   /* What is asked for in x, MD_DOUBLE on the host, where that is not x as it stands; `midpoint`: of
    * domain walls the quark field in the middle of the fifth dimension, or NULL. NULL: it is x. */
   md_status (*solution)(md_context *context, const md_system *s, md_field x[MD_PARITIES],

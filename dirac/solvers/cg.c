@@ -115,11 +115,13 @@ md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests
                           const double *before, bool flexible, md_field *r, md_field *p,
                           md_field *a_p, md_cg_step *step) {
   const int n = r->n_rhs;
-  double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS];
+  double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS], guess[MD_MAX_RHS];
+  /* <p, A p> / |r|^2 lies within the spectrum. */
+  for (int k = 0; k < n; k++) guess[k] = 0x1p-10 * a->most * before[k];
   MD_TRY(md_operator_apply(context, a, a_p, p, NULL));
   /* <p, A p> of A = F F^dag is |F^dag p|^2. */
-  MD_TRY(a->factor ? md_linear_norm2(context, a->factor, NULL, step->p_ap)
-                   : md_linear_dot(context, p, a_p, NULL, step->p_ap));
+  MD_TRY(a->factor ? md_linear_norm2(context, a->factor, guess, step->p_ap)
+                   : md_linear_dot(context, p, a_p, guess, step->p_ap));
   step->broken = -1;
   for (int k = n - 1; k >= 0; k--) {
     if (!rests[k] && !(step->p_ap[k] > 0.0 && isfinite(step->p_ap[k]))) step->broken = k;
@@ -127,7 +129,7 @@ md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests
     minus[k] = -step->alpha[k];
   }
   if (step->broken >= 0) return MD_OK;
-  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, r, NULL, step->norm2));
+  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, r, before, step->norm2));
   if (flexible) MD_TRY(md_linear_dot(context, a_p, r, NULL, r_ap));
   for (int k = 0; k < n; k++) {
     step->beta[k] = (flexible ? minus[k] * r_ap[k] : step->norm2[k]) / before[k];

@@ -286,7 +286,7 @@ static void set_rules(mixed_cg *m) {
   const double kappa = md_low_modes_kappa(modes, a->least, a->most);
   const double unknowns = 0.25 * a->shape.components * (double)a->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->precision);
-  const double noise = md_update_noise(kappa, roundoff);
+  const double noise = md_update_noise(a->factor ? fmin(kappa, MD_UPDATE_KAPPA) : kappa, roundoff);
   m->deflates = md_update_deflates(m->inner->shape.space == MD_HOST, noise,
                                    md_update_kappa(a->least, a->most - a->least),
                                    m->request->tolerance, unknowns);

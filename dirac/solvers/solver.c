@@ -284,21 +284,43 @@ int md_solver_at_once(const md_dirac *dirac, int n_rhs) {
   return even_part(n_rhs, dirac->shape.n_rhs);
 }
 
+/* With a fifth dimension one right-hand side has the columns of a tile, and a march on a GPU:
+ * twelve at once take 1.3 to 1.9 times as long as one after the other (bench/h100/spins). Across
+ * ranks numbers of more than 16 bits are gathered. */
+static bool goes_alone(md_context *context, const char *backend, const int *local,
+                       const md_backend_request *request) {
+  const md_backend *found;
+  const char *reason;
+  md_backend_request one = *request;
+  one.n_rhs = 1;
+  return md_action_get(request->action)->walls &&
+         (context->ranks == 1 || md_precision_bytes(request->precision) == 2) &&
+         md_backend_choose(context, backend, local, &one, &found, &reason) == MD_OK &&
+         found->space == MD_DEVICE;
+}
+
 void md_solver_part_request(md_context *context, const char *backend, const int *local,
                             md_backend_request *request) {
   enum { MOST = 16, FULL = 15 }; /* columns of a tile */
   const md_backend *found;
   const char *reason;
   md_backend_request whole = *request, part = *request;
+  if (request->packing != MD_PACKING_AUTO || !request->pads) return;
+  if (goes_alone(context, backend, local, request)) {
+    request->n_rhs = 1;
+    return;
+  }
   part.n_rhs = even_part(request->n_rhs, MOST);
-  if (part.n_rhs == request->n_rhs || request->packing != MD_PACKING_AUTO || !request->pads) return;
-  /* In double what serves the whole gains with their number (bench/h200/choice): 12 of 16 are at
-   * 0.92 of 24, 16 at 1.06 to 1.08 of 32. In 16 bits 9 of 16 are faster. */
+  if (part.n_rhs == request->n_rhs) return;
+  /* In double what serves the whole gains with their number: 12 of 16 are at 0.92 of 24; 16 at 1.06
+   * to 1.08 of 32 on an H200, at 0.92 to 0.96 on an H100, whose memory is slower
+   * (bench/h200/choice, bench/h100/choice). In 16 bits 9 of 16 are faster. */
   if (request->precision == MD_DOUBLE && part.n_rhs < FULL) return;
   const int asked = part.n_rhs;
   if (md_backend_choose(context, backend, local, &whole, &found, &reason) == MD_OK &&
       md_backend_choose(context, backend, local, &part, &found, &reason) == MD_OK &&
-      part.packing != whole.packing)
+      part.packing != whole.packing &&
+      !(request->precision == MD_DOUBLE && md_memory_is_slow(&context->gpu)))
     request->n_rhs = asked;
 }
 
@@ -351,12 +373,11 @@ static md_status check_parts(md_context *context, const md_dirac *dirac,
                              const md_solver_request *request, int n_rhs) {
   const md_solver *solver = solver_of(request);
   if (n_rhs <= dirac->shape.n_rhs ||
-      (solver->takes & MD_TAKES_PARTS && !request->guess && !request->midpoint &&
-       !md_cg_keeps_states(request) && !md_action_get(dirac->request.action)->walls))
+      (solver->takes & MD_TAKES_PARTS && !request->guess && !md_cg_keeps_states(request)))
     return MD_OK;
   return md_fail(context, MD_INPUT,
                  "solver %s must have an operator of as many right-hand sides as there are, or no "
-                 "guess, midpoint and states and a solver that takes parts, got %d for %d",
+                 "guess and states and a solver that takes parts, got %d for %d",
                  solver->name, dirac->shape.n_rhs, n_rhs);
 }
 
@@ -380,19 +401,64 @@ static void add_result(md_solver_result *all, const md_solver_result *one, int f
   all->interrupted = all->interrupted || one->interrupted;
 }
 
+/* Fields of the four-dimensional world for a part, where the system's have a fifth. */
+typedef struct part_fields {
+  md_field of[MD_PARITIES], midpoint[MD_PARITIES];
+} part_fields;
+static md_status part_fields_create(md_context *context, int n_rhs, const md_field *b,
+                                    part_fields *p) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, b->components, n_rhs, true, false};
+  for (int k = 0; k < MD_PARITIES; k++) {
+    MD_TRY(md_field_create(context, b->geometry, &shape, k, &p->of[k]));
+    MD_TRY(md_field_create(context, b->geometry, &shape, k, &p->midpoint[k]));
+  }
+  return MD_OK;
+}
+static void part_fields_destroy(part_fields *p) {
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_field_destroy(&p->of[k]);
+    md_field_destroy(&p->midpoint[k]);
+  }
+}
+
+/* b of a part to the system, and its solution to x and the request's midpoint. */
+static md_status begin_part(md_context *context, md_system *s, part_fields *p, int first,
+                            const md_field b[MD_PARITIES]) {
+  md_field *to = s->put ? p->of : s->b;
+  md_status status = MD_OK;
+  for (int k = 0; k < s->fields && status == MD_OK && !md_counts(context); k++)
+    status = md_field_take(context, &to[k], &b[k], first, s->n_rhs);
+  MD_TRY(md_agree(context, status));
+  return s->put ? s->put(context, s, p->of) : MD_OK;
+}
+static md_status end_part(md_context *context, const md_system *s, part_fields *p, int first,
+                          md_field x[MD_PARITIES], md_field *midpoint) {
+  const md_field *from = s->put ? p->of : s->x;
+  md_status status =
+      s->put ? md_system_solution(context, s, p->of, midpoint ? p->midpoint : NULL) : MD_OK;
+  for (int k = 0; k < s->fields && status == MD_OK && !md_counts(context); k++) {
+    status = md_field_put(context, &x[k], first, s->n_rhs, &from[k]);
+    if (status == MD_OK && midpoint)
+      status = md_field_put(context, &midpoint[k], first, s->n_rhs, &p->midpoint[k]);
+  }
+  return md_agree(context, status);
+}
+
 /* Right-hand sides first .. first + n_rhs of the system - 1 of b, to the same of x. */
 static md_status solve_part(md_context *context, const md_solver_job *job, md_system *s, int first,
                             md_field x[MD_PARITIES], const md_field b[MD_PARITIES],
                             md_solver_result *result) {
-  md_status status = MD_OK;
-  for (int k = 0; k < s->fields && status == MD_OK; k++)
-    status = md_field_take(context, &s->b[k], &b[k], first, s->n_rhs);
-  MD_TRY(md_agree(context, status));
-  md_linear_zero(md_system_y(s));
-  MD_TRY(md_solve(context, job, s, result));
-  for (int k = 0; k < s->fields && status == MD_OK; k++)
-    status = md_field_put(context, &x[k], first, s->n_rhs, &s->x[k]);
-  return md_agree(context, status);
+  part_fields p = {0};
+  md_status status =
+      md_agree(context, s->put ? part_fields_create(context, s->n_rhs, b, &p) : MD_OK);
+  if (status == MD_OK) status = begin_part(context, s, &p, first, b);
+  if (status == MD_OK) {
+    md_linear_zero(md_system_y(s));
+    status = md_solve(context, job, s, result);
+  }
+  if (status == MD_OK) status = end_part(context, s, &p, first, x, job->request->midpoint);
+  part_fields_destroy(&p);
+  return status;
 }
 
 /* One part after the other, each of as many right-hand sides as the system has. In a dry run the

@@ -280,13 +280,32 @@ static bool multiplies(const void *state) {
 
 static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
 
+static double sites_of(const int *local) {
+  return (double)local[0] * local[1] * local[2] * local[3];
+}
+
 /* Two link fields in half whose links stay in L2: tiles that are half full are faster there. */
 static bool fits_cache(const md_backend_request *request, const int *local, long long l2_bytes) {
   if (!local || request->precision != MD_HALF || request->n_rhs != MD_STACKED_LEAST ||
       md_action_terms(request->action) == MD_DIRECTIONS)
     return false;
-  const double sites = (double)local[0] * local[1] * local[2] * local[3];
-  return sites * md_tensor_link_bytes(request) <= (double)l2_bytes;
+  return sites_of(local) * md_tensor_link_bytes(request) <= (double)l2_bytes;
+}
+
+enum { FASTER = 140 };
+
+/* Of four spins in 16 bits: by measurements on an H100 (bench/h100/spins) with one right-hand side
+ * and a fifth dimension, and with 7 or more without. */
+static int speed_of_spins(const md_backend_request *request, int n_rhs, int slower,
+                          const char **reason) {
+  const int slices = md_request_slices(request);
+  const bool walls = md_action_get(request->action)->walls;
+  *reason = walls ? "stacked multiplies two spins of all slices at once in 16 bits, with one "
+                    "right-hand side and 16 slices at most"
+                  : "stacked is faster with 7 right-hand sides on in 16 bits";
+  if (md_precision_bytes(request->precision) > 2) return slower;
+  if (walls) return n_rhs == 1 && slices >= 6 && slices <= MD_TENSOR_SLICES ? FASTER : slower;
+  return n_rhs >= 7 ? FASTER : slower;
 }
 
 /* Against `cuda`, whose speed is 100. By measurements on an H200 (PERFORMANCE.md) stacked is faster
@@ -294,15 +313,13 @@ static bool fits_cache(const md_backend_request *request, const int *local, long
  * of a tile it is about as fast, with fewer slower. */
 static int speed_of(const md_context *context, const md_backend_request *request, int n_rhs,
                     const int *local, const char **reason) {
-  enum { FASTER = 140, FROM = 7, FROM_IN_CACHE = 4 };
+  enum { FROM = 7, FROM_IN_CACHE = 4, HARDLY = 13, LARGE = 1000000 };
   const int n = request->n_rhs;
   const int among_packings = md_tensor_speed_of(context, request, n_rhs, local, reason);
   md_march_plan plan[MARCH_TILES];
   if (request->packing != MD_PACKING_STACKED) return among_packings;
-  /* The hop alone is 1.6 times as fast in half, Moebius' S is 1.2 times slower. */
-  if (md_action_get(request->action)->walls)
-    *reason = "solves with a fifth dimension are faster by a hop that multiplies its matrices";
-  if (md_action_has_spin(request->action)) return among_packings;
+  if (md_action_has_spin(request->action))
+    return speed_of_spins(request, n_rhs, among_packings, reason);
   *reason = "stacked is faster with 4 right-hand sides on, as its links stay in the GPU's cache";
   if (fits_cache(request, local, context->gpu.l2_bytes) && n_rhs >= FROM_IN_CACHE && n_rhs < FROM)
     return FASTER;
@@ -312,6 +329,12 @@ static int speed_of(const md_context *context, const md_backend_request *request
   const int fields = md_action_terms(request->action) / MD_DIRECTIONS;
   const bool marches = !local || md_march_plans(request, local, &context->gpu, plan) > 0;
   if (request->precision == MD_DOUBLE && !marches) return among_packings;
+  *reason =
+      "in double up to 13 right-hand sides of a large lattice gain little by the tiles of 16, "
+      "where memory is slow";
+  if (request->precision == MD_DOUBLE && fields == 1 && n == MD_STACKED_MOST && n_rhs <= HARDLY &&
+      local && sites_of(local) > LARGE && md_memory_is_slow(&context->gpu))
+    return among_packings;
   *reason = "with one link field and 8 right-hand sides in half stacked is faster with tiles of 8 "
             "sites in x";
   if (request->precision == MD_HALF && fields == 1 && n == MD_STACKED_LEAST && local &&

@@ -308,7 +308,7 @@ static md_status take_quark(md_context *context, wall_fields *w, int lower, int 
 }
 
 /* eta = D_- of the walls, D_- = 1 - c5 D_W = 1 - c5 (4 - M5) + c5/2 H. */
-static md_status source_on_walls(md_context *context, md_system *s, const md_field *b) {
+static md_status source_on_walls(md_context *context, md_system *s, const md_field b[MD_PARITIES]) {
   const md_dirac *dirac = state_of(s)->dirac;
   const md_walls *p = &dirac->request.walls;
   for (int k = 0; k < MD_PARITIES; k++) MD_TRY(put_on_walls(context, &b[k], &s->b[k]));
@@ -347,8 +347,9 @@ static md_status system_of(md_context *context, md_operator *full, bool direct,
   s->is_apart = !direct;
   MD_TRY(md_field_create(context, full->geometry, &full->shape, MD_EVEN, &s->apart));
   if (!walls) return MD_OK;
+  s->put = source_on_walls;
   s->solution = solution_on_walls;
-  return source_on_walls(context, s, b);
+  return b->data || md_counts(context) ? source_on_walls(context, s, b) : MD_OK;
 }
 
 md_status md_wilson_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {

@@ -60,10 +60,7 @@ md_status md_linear_dots(md_context *context, int count, const md_field *x, cons
 
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
                                const double *guess, double *norms) {
-  const md_linear_table *table = narrower(x, y);
-  if (table->axpy_norm2) return table->axpy_norm2(context, a, x, y, norms);
-  table->axpby(a, x, NULL, y);
-  return md_linear_norm2(context, y, guess, norms);
+  return narrower(x, y)->axpy_norm2(context, a, x, y, guess, norms);
 }
 
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,

@@ -44,7 +44,8 @@ md_status md_linear_dot(md_context *context, const md_field *x, const md_field *
  * once for all. */
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
                          double *dots);
-/* y = a x + y and norms[r] = |y_r|^2, on the host in one pass. */
+/* y = a x + y and norms[r] = |y_r|^2, on the host in one pass, on a device with a guess where sites
+ * have many reals. */
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
                                const double *guess, double *norms);
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */

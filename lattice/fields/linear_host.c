@@ -350,8 +350,9 @@ static md_status dots(md_context *context, int count, const md_field *x, const m
 }
 
 static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                            double *norms) {
+                            const double *guess, double *norms) {
   MD_REAL as[MOST_LANES];
+  (void)guess;
   spread(x, a, as);
   return reduce(context, (sum_job){.a = as, .x = x, .y = y, .add = sum_axpy}, norms);
 }

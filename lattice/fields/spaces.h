@@ -20,7 +20,7 @@ typedef struct md_linear_table {
   md_status (*dots)(md_context *context, int count, const md_field *x, const md_field *y,
                     double *dots);
   md_status (*axpy_norm2)(md_context *context, const double *a, const md_field *x, md_field *y,
-                          double *norms); /* NULL: by axpby and dot */
+                          const double *guess, double *norms);
   void (*cg_updates)(int count, int steps, const double *const *a, const double *const *b,
                      const md_field *const *r, md_field *const *p, md_field *const *x);
 } md_linear_table;

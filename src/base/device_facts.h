@@ -25,6 +25,11 @@ typedef struct md_device_facts {
   double bandwidth; /* bytes a second of its memory at the highest clock; 0: not told */
 } md_device_facts;
 
+/* As that of an H100, beside whose compute it is slower than that of an H200 by a third. */
+static inline bool md_memory_is_slow(const md_device_facts *gpu) {
+  return gpu->bandwidth > 0.0 && gpu->bandwidth < 4e12;
+}
+
 /* What a run pretends of its GPUs, so that what follows from the facts of other GPUs is tested on
  * one. 0: as it is. */
 typedef struct md_device_wish {

@@ -5,7 +5,8 @@
 #include <math.h>
 #include <string.h>
 
-static int components = MD_FERMION_REALS; /* of the fields that the tests make now */
+static int components = MD_FERMION_REALS; /* of the fields that the tests make now, */
+static bool together;                     /* and whether the device has a site's side by side */
 
 static void random_field(md_context *context, const md_geometry *g, md_precision precision,
                          int n_rhs, uint64_t seed, md_field *f) {
@@ -19,7 +20,7 @@ typedef struct pair {
 
 static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                  uint64_t seed, pair *f) {
-  const md_field_shape shape = {precision, MD_DEVICE, components, n_rhs, true, false};
+  const md_field_shape shape = {precision, MD_DEVICE, components, n_rhs, true, together};
   random_field(context, g, precision, n_rhs, seed, &f->host);
   MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &f->device));
   MD_REQUIRE(context, md_field_convert(context, &f->device, &f->host));
@@ -93,6 +94,15 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   same(context, &y, "axpy_norm2");
   same_sums(on_host, on_device, n_rhs, size,
             precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
+  MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
+  memcpy(again, on_host, sizeof again);
+  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, again, on_host));
+  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, again, on_device));
+  same(context, &y, "axpy_norm2 by a guess");
+  same_sums(on_host, on_device, n_rhs, size,
+            precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision));
+  MD_REQUIRE(context, md_linear_norm2(context, &y.device, on_device, again));
+  same_sums(on_device, again, n_rhs, size, 1e-12);
   md_linear_copy(&x.device, &y.device);
   md_linear_copy(&x.host, &y.host);
   same(context, &x, "copy");
@@ -104,6 +114,38 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   drop(&x);
   drop(&y);
   drop(&z);
+}
+
+/* What CG in 16 bits does: x and r in single. */
+static void beside_single(void **state) {
+  md_context *context = *state;
+  static const int rhs[] = {1, 3, 16};
+  const md_precision narrow[] = {MD_HALF, MD_BF16};
+  md_geometry *g = md_test_geometry(context, 12, 4, 8, 4, false);
+  for (int k = 0; k < 6; k++) {
+    double a[16], b[16], on_host[16], on_device[16], guess[16];
+    pair x, r, p;
+    const double unit = md_precision_roundoff(narrow[k % 2]);
+    for (int n = 0; n < rhs[k / 2]; n++) a[n] = 0.5 + 0.01 * n, b[n] = -0.75 + 0.02 * n;
+    make(context, g, MD_SINGLE, rhs[k / 2], 1, &x);
+    make(context, g, MD_SINGLE, rhs[k / 2], 2, &r);
+    make(context, g, narrow[k % 2], rhs[k / 2], 3, &p);
+    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.host, &r.host, NULL, guess));
+    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.device, &r.device, NULL, on_device));
+    same_sums(guess, on_device, rhs[k / 2], 0.0, 8.0 * unit);
+    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.host, &r.host, guess, on_host));
+    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.device, &r.device, guess, on_device));
+    same_sums(on_host, on_device, rhs[k / 2], 0.0, 8.0 * unit);
+    same(context, &r, "r of CG in 16 bits");
+    md_linear_cg_update(a, b, &r.host, &p.host, &x.host);
+    md_linear_cg_update(a, b, &r.device, &p.device, &x.device);
+    same(context, &x, "x of CG in 16 bits");
+    same(context, &p, "p of CG in 16 bits");
+    drop(&x);
+    drop(&r);
+    drop(&p);
+  }
+  md_geometry_destroy(g);
 }
 
 static void as_on_the_host(void **state) {
@@ -178,10 +220,24 @@ static void with_any_components(void **state) {
   for (int k = 0; k < 2; k++) {
     components = any[k];
     as_on_the_host(state);
+    beside_single(state);
     converts_as_the_host(state);
     adds_single_as_the_host(state);
   }
   components = MD_FERMION_REALS;
+}
+
+/* And with those of a site side by side, as of so many slices. */
+static void with_long_sites(void **state) {
+  static const int slices[] = {1, 2, 5, 6, 12, 16, 17, 32};
+  together = true;
+  for (int k = 0; k < (int)(sizeof slices / sizeof *slices); k++) {
+    components = 24 * slices[k];
+    beside_single(state);
+    if (k % 2 == 0) as_on_the_host(state);
+  }
+  components = MD_FERMION_REALS;
+  together = false;
 }
 
 static void too_large_is_refused(void **state) {
@@ -193,7 +249,8 @@ static void too_large_is_refused(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(as_on_the_host), cmocka_unit_test(converts_as_the_host),
+    cmocka_unit_test(as_on_the_host),          cmocka_unit_test(converts_as_the_host),
     cmocka_unit_test(adds_single_as_the_host), cmocka_unit_test(with_any_components),
+    cmocka_unit_test(beside_single),           cmocka_unit_test(with_long_sites),
     cmocka_unit_test(too_large_is_refused)};
 MD_RUN_GPU_TESTS(tests)

@@ -342,7 +342,7 @@ static void same_for_every_instruction_set(void **state) {
             md_linear_host(k ? (md_isa)isa : MD_ISA_BASELINE, settings[s].precision);
         make(*state, settings[s], &f[k]);
         MD_REQUIRE(*state, table->dot(*state, &f[k].x, &f[k].y, NULL, sums[k][0]));
-        MD_REQUIRE(*state, table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, sums[k][1]));
+        MD_REQUIRE(*state, table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, NULL, sums[k][1]));
         const double *const a = f[k].a, *const b = f[k].b;
         const md_field *const z = &f[k].z;
         md_field *const x = &f[k].x, *const y = &f[k].y;

@@ -2,7 +2,7 @@
  * float. Where the caller has no guess of a sum it takes two passes: one finds the largest term of
  * any site, which sets the units for the other (unit_sum.cuh). Both results do not depend on how
  * the lattice is cut. */
-#include "lattice/fields/cuda/pieces.cuh"
+#include "lattice/fields/cuda/long_sites.cuh"
 
 extern "C" {
 #include "lattice/fields/spaces.h"
@@ -118,23 +118,44 @@ static __global__ void cg_step(coefficients a, coefficients b, linear_view<W> re
   }
 }
 
-/* f(view of x, view of y, ONE, C) by the operands' types, which are S, or float beside a 16-bit S,
- * and by their layout. */
+/* f(number of x, number of y) by the operands' types, which are S, or float beside a 16-bit S. */
+template <class S, class F> static void with_types(const md_field *x, const md_field *y, F f) {
+  if constexpr (sizeof(S) == 2) {
+    if (x->precision == MD_SINGLE) return f(0.0f, S());
+    if (y->precision == MD_SINGLE) return f(S(), 0.0f);
+  }
+  f(S(), S());
+}
+/* f(view of x, view of y, ONE, C) by them and by the operands' layout. */
 template <class S, class F> static void with_operands(const md_field *x, const md_field *y, F f) {
-  const auto with_types = [&](auto of_x, auto of_y) {
+  with_types<S>(x, y, [&](auto of_x, auto of_y) {
     with_layout(x, [&](auto one, auto reals) {
       f(linear_view_of<decltype(of_x)>(x), linear_view_of<decltype(of_y)>(y), one, reals);
     });
-  };
-  if constexpr (sizeof(S) == 2) {
-    if (x->precision == MD_SINGLE) return with_types(0.0f, S());
-    if (y->precision == MD_SINGLE) return with_types(S(), 0.0f);
-  }
-  with_types(S(), S());
+  });
+}
+/* The same of long sites: f(view of x, view of y, G, R). */
+template <class S, class F> static void with_long(const md_field *x, const md_field *y, F f) {
+  with_types<S>(x, y, [&](auto of_x, auto of_y) {
+    with_groups(x, [&](auto lanes, auto rounds) {
+      f(long_view_of<decltype(of_x)>(x), long_view_of<decltype(of_y)>(y), lanes, rounds);
+    });
+  });
+}
+
+static double one_of(const double *a) {
+  return a ? a[0] : 1.0;
 }
 
 template <class S, linear_operation OP>
 static void queue_combine(const double *a, const md_field *x, const double *b, md_field *y) {
+  if (OP == COMBINE && is_long(x))
+    return with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
+      using T = real_of<S>;
+      combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
+                   rounds(), false><<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(
+          (T)one_of(a), (T)one_of(b), of_x, of_y, x->sites, x->components, block_sums{});
+    });
   const md_field u = md_widened(x), v = md_widened(y);
   const dim3 block = block_of(&u);
   const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
@@ -153,6 +174,12 @@ struct sum_pass {
 
 template <class S, linear_operation OP>
 static void queue_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
+  if (OP == DOT && is_long(x))
+    return with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
+      multiply_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
+                    rounds()><<<p.blocks, LONG_THREADS, 0, md_stream()>>>(
+          of_x, of_y, x->sites, x->components, p.largest, p.to);
+    });
   const md_field u = md_widened(x), v = md_widened(y);
   const dim3 block = block_of(&u);
   with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
@@ -161,9 +188,28 @@ static void queue_multiply(const md_field *x, const md_field *y, const sum_pass 
   });
 }
 
+/* y += a x and the pass of |y|^2 that sums. */
+template <class S>
+static void queue_axpy_norm2(const double *a, const md_field *x, md_field *y, const sum_pass &p) {
+  with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
+    using T = real_of<S>;
+    combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
+                 rounds(), true><<<p.blocks, LONG_THREADS, 0, md_stream()>>>(
+        (T)a[0], T(1), of_x, of_y, x->sites, x->components, p.to);
+  });
+}
+
 template <class S, class W>
 static void queue_cg_step(const double *a, const double *b, const md_field *r, md_field *p,
                           md_field *x) {
+  if (is_long(x))
+    return with_groups(x, [&](auto lanes, auto rounds) {
+      using T = real_of<S>;
+      cg_step_long<S, W, lanes(), rounds()>
+          <<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(
+              (T)a[0], (T)b[0], long_view_of<W>(r), long_view_of<S>(p), long_view_of<W>(x),
+              x->sites, x->components);
+    });
   const md_field u = md_widened(x), v = md_widened(p), w = md_widened(r);
   const dim3 block = block_of(&u);
   const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
@@ -227,7 +273,7 @@ static cudaError_t find_units(md_context *context, const md_field *x, const sum_
                               md_stream());
   }
   if (error != cudaSuccess) return error;
-  const double terms = (double)(x->geometry->volume / MD_PARITIES);
+  const double terms = (double)(x->geometry->volume / MD_PARITIES) * (is_long(x) ? 32 : 1);
   choose_units<<<(unsigned)(s.count + 255) / 256, 256, 0, md_stream()>>>(
       (const double *)s.largest, terms, (int)s.count, s.units);
   return cudaSuccess;
@@ -315,9 +361,17 @@ template <class S> struct linear_device {
         queue_multiply<S, DOT_IMAGINARY>(&x[q / 2], y, p);
     });
   }
+  static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
+                              const double *guess, double *norms) {
+    if (guess && is_long(x))
+      return reduce(context, y, 1, guess, norms,
+                    [&](int, const sum_pass &p) { queue_axpy_norm2<S>(a, x, y, p); });
+    axpby(a, x, NULL, y);
+    return md_linear_norm2(context, y, guess, norms);
+  }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {
-    if (is_scaled<S> && x->components != MD_WHOLE) {
+    if (is_scaled<S> && x->components != MD_WHOLE && !is_long(x)) {
       axpby(a, p, NULL, x);
       return axpby(NULL, r, b, p);
     }
@@ -331,8 +385,8 @@ template <class S> struct linear_device {
       for (int j = 0; j < steps; j++)
         cg_update(a[k * steps + j], b[k * steps + j], r[j], p[k], x[k]);
   }
-  static constexpr md_linear_table table = {copy, axpby,   axpy_complex, dot,
-                                            dots, nullptr, cg_updates};
+  static constexpr md_linear_table table = {copy, axpby,      axpy_complex, dot,
+                                            dots, axpy_norm2, cg_updates};
 };
 
 extern "C" const md_linear_table md_linear_device[MD_PRECISIONS] = {
