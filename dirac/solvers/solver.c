@@ -453,7 +453,7 @@ static md_status solve_part(md_context *context, const md_solver_job *job, md_sy
       md_agree(context, s->put ? part_fields_create(context, s->n_rhs, b, &p) : MD_OK);
   if (status == MD_OK) status = begin_part(context, s, &p, first, b);
   if (status == MD_OK) {
-    md_linear_zero(md_system_y(s));
+    if (!md_counts(context)) md_linear_zero(md_system_y(s)); /* there it has no data */
     status = md_solve(context, job, s, result);
   }
   if (status == MD_OK) status = end_part(context, s, &p, first, x, job->request->midpoint);
