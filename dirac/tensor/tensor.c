@@ -300,11 +300,12 @@ static int speed_of_spins(const md_backend_request *request, int n_rhs, int slow
                           const char **reason) {
   const int slices = md_request_slices(request);
   const bool walls = md_action_get(request->action)->walls;
+  const bool marches = slices <= MD_TENSOR_SLICES && slices % 4 == 0;
   *reason = walls ? "stacked multiplies two spins of all slices at once in 16 bits, with one "
-                    "right-hand side and 16 slices at most"
+                    "right-hand side and 8, 12 or 16 slices"
                   : "stacked is faster with 7 right-hand sides on in 16 bits";
   if (md_precision_bytes(request->precision) > 2) return slower;
-  if (walls) return n_rhs == 1 && slices >= 6 && slices <= MD_TENSOR_SLICES ? FASTER : slower;
+  if (walls) return n_rhs == 1 && slices >= MD_SPIN_TILE && marches ? FASTER : slower;
   return n_rhs >= 7 ? FASTER : slower;
 }
 
