@@ -123,6 +123,7 @@ static void schur(void **state) {
       const md_backend_request r = request_of(slices_of[k / 2], 1 + k / 2 % 2 * (d == 0));
       compare_schur(context, &gauge, "cuda", MD_DOUBLE, &r, k % 2);
       compare_schur(context, &gauge, "cuda", MD_HALF, &r, k % 2);
+      if (d == 0) compare_schur(context, &gauge, "tensor", MD_DOUBLE, &r, k % 2);
       compare_schur(context, &gauge, "tensor", MD_HALF, &r, k % 2);
       compare_schur(context, &gauge, "tensor", MD_BF16, &r, k % 2);
     }

@@ -142,7 +142,40 @@ static void modes_deflate(void **state) {
   }
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(wilson_solvers_agree),
-                                    cmocka_unit_test(shifts_are_of_the_normal_operator),
-                                    cmocka_unit_test(modes_deflate)};
+/* Solutions and midpoints of walls one after the other are those of all at once. */
+static void walls_are_solved_in_parts(void **state) {
+  enum { RHS = 3, AT_ONCE = 0, APART, WAYS };
+  md_context *context = *state;
+  const wilson_kind *kind = &wilson_kinds[MOBIUS];
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_SPINOR_REALS, RHS, true, false};
+  wilson_problem p[WAYS];
+  md_field b[MD_PARITIES], x[WAYS][MD_PARITIES], midpoint[WAYS][MD_PARITIES];
+  for (int way = 0; way < WAYS; way++) wilson_make(context, dims, kind, &p[way]);
+  md_backend_request request = p[AT_ONCE].dirac.request;
+  request.n_rhs = RHS;
+  md_dirac_destroy(&p[AT_ONCE].dirac);
+  MD_REQUIRE(context,
+             md_dirac_create(context, &p[AT_ONCE].gauge, "cpu_simd", &request, &p[AT_ONCE].dirac));
+  for (int k = 0; k < MD_PARITIES; k++) {
+    md_test_random_shape(context, p[APART].g, &shape, k, 7 + (uint64_t)k, &b[k]);
+    for (int way = 0; way < WAYS; way++) {
+      MD_REQUIRE(context, md_field_create(context, p[APART].g, &shape, k, &x[way][k]));
+      MD_REQUIRE(context, md_field_create(context, p[APART].g, &shape, k, &midpoint[way][k]));
+    }
+  }
+  for (int way = 0; way < WAYS; way++)
+    (void)solve(context, &p[way], kind, &(md_solver_request){.midpoint = midpoint[way]}, x[way], b);
+  require_alike(context, x[APART], x[AT_ONCE], "solutions in parts");
+  require_alike(context, midpoint[APART], midpoint[AT_ONCE], "midpoints in parts");
+  wilson_destroy(b);
+  for (int way = 0; way < WAYS; way++) {
+    wilson_destroy(x[way]);
+    wilson_destroy(midpoint[way]);
+    wilson_drop(&p[way]);
+  }
+}
+
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(wilson_solvers_agree), cmocka_unit_test(shifts_are_of_the_normal_operator),
+    cmocka_unit_test(modes_deflate), cmocka_unit_test(walls_are_solved_in_parts)};
 MD_RUN_TESTS(tests)
