@@ -100,7 +100,19 @@ template <int G, int R> struct long_place {
   }
 };
 
-/* y = a x + b y; with SUMS |y|^2 too, in the order and the units of multiply_long. */
+/* Re <u, v> of a lane's reals. */
+template <class T, int R>
+static __device__ inline double product_of(bool active, const T (&u)[R][LONG_REALS],
+                                           const T (&v)[R][LONG_REALS]) {
+  double sum = 0.0;
+#pragma unroll
+  for (int n = 0; n < R; n++)
+#pragma unroll
+    for (int i = 0; i < LONG_REALS; i++) sum += (double)u[n][i] * (double)v[n][i];
+  return active ? sum : 0.0;
+}
+
+/* y = a x + b y; with SUMS |y|^2 too, in the terms of multiply_long. */
 template <class X, class Y, int G, int R, bool SUMS>
 static __global__ void combine_long(real_of<X> a, real_of<X> b, long_view<X> x, long_view<Y> y,
                                     int64_t sites, int components, block_sums to) {
@@ -112,17 +124,12 @@ static __global__ void combine_long(real_of<X> a, real_of<X> b, long_view<X> x, 
     T u[R][LONG_REALS], v[R][LONG_REALS];
     at.load(x, u);
     at.load(y, v);
-    double term = 0.0;
 #pragma unroll
     for (int n = 0; n < R; n++)
 #pragma unroll
       for (int i = 0; i < LONG_REALS; i++) v[n][i] = a * u[n][i] + b * v[n][i];
     at.store(y, v);
-#pragma unroll
-    for (int n = 0; SUMS && n < R; n++)
-#pragma unroll
-      for (int i = 0; i < LONG_REALS; i++) term += (double)v[n][i] * (double)v[n][i];
-    if (SUMS) sum.add(at.active ? term : 0.0);
+    if (SUMS) sum.add(product_of(at.active, v, v));
   }
   if constexpr (SUMS) {
     const unit_sum all = add_threads(sum.sum(to.units[0]));
@@ -143,12 +150,7 @@ static __global__ void multiply_long(long_view<X> x, long_view<Y> y, int64_t sit
     T u[R][LONG_REALS], v[R][LONG_REALS];
     at.load(x, u);
     at.load(y, v);
-    double term = 0.0;
-#pragma unroll
-    for (int n = 0; n < R; n++)
-#pragma unroll
-      for (int i = 0; i < LONG_REALS; i++) term += (double)u[n][i] * (double)v[n][i];
-    if (!at.active) term = 0.0;
+    const double term = product_of(at.active, u, v);
     if (largest)
       most = max(most, (unsigned long long)__double_as_longlong(fabs(term)));
     else
