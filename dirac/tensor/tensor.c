@@ -294,7 +294,7 @@ static bool fits_cache(const md_backend_request *request, const int *local, long
 
 enum { FASTER = 140 };
 
-/* Of four spins in 16 bits: by measurements on an H100 (bench/h100/spins) with one right-hand side
+/* Of four spins in 16 bits: by measurements on an H100 (bench/tried.md) with one right-hand side
  * and a fifth dimension, and with 7 or more without. */
 static int speed_of_spins(const md_backend_request *request, int n_rhs, int slower,
                           const char **reason) {

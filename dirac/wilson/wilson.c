@@ -114,15 +114,15 @@ static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_
   const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
   const md_hop_step first = {.adjoint = adjoint, .matrix = &w->of.k};
   const md_hop_step second = {.adjoint = adjoint, .matrix = &w->of.site};
-  const md_wall_output to[] = {{&w->of.site, {.adjoint = true, .factor = 1.0}, out},
-                               {&w->of.b, {.adjoint = true, .add = true, .factor = -0.25}, out}};
+  const md_wall_way transposed = {.adjoint = true, .factor = 1.0};
+  const md_wall_way less = {.adjoint = true, .add = true, .factor = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = in;
   if (!adjoint && weighs(w)) from = weighed(w, in, even);
   MD_TRY(md_dirac_hop_step(context, w->dirac, odd, from, NULL, &first));
   if (!adjoint || !weighs(w)) return md_dirac_hop_step(context, w->dirac, out, odd, &end, &second);
   MD_TRY(hop(context, w, true, even, odd, NULL));
-  md_wall_apply_to(in, 1, &to[0]);
-  md_wall_apply_to(even, 1, &to[1]);
+  md_wall_apply(&w->of.site, &transposed, in, out);
+  md_wall_apply(&w->of.b, &less, even, out);
   return MD_OK;
 }
 
