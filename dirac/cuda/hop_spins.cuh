@@ -3,10 +3,8 @@
 #include <math_constants.h>
 #include <utility>
 
-extern "C" {
-#include "dirac/wilson/wilson.h"
-}
 #include "dirac/cuda/hop_many.cuh"
+#include "dirac/cuda/spin_slices.cuh"
 
 /* H of quarks with four spins. A column is a slice of a right-hand side, number slice * n_rhs + rhs
  * of its site; thread (j, i) of a block computes column j of the block's share at its i-th site, so
@@ -19,25 +17,6 @@ extern "C" {
  * behind each other, between which it stays in L1. The order of sites (tables.c) keeps the sites of
  * a block in a box, whose inner neighbours come from L1 too. */
 enum { SPINOR = MD_SPINOR_REALS, HALF_SPINOR = SPINOR / 2 };
-
-/* A matrix of the fifth dimension as a polynomial, the sum of c[k] X^k; count 0: none. Terms at the
- * end that rounding to the precision hides are left out. */
-template <class T> struct wall_terms {
-  int count;
-  T mass, c[MD_MOST_SLICES];
-};
-template <class S>
-static wall_terms<real_of<S>> terms_of(const md_wall_matrix *m, md_precision precision) {
-  wall_terms<real_of<S>> t = {};
-  double largest = 0.0;
-  for (int k = 0; m && k < m->slices; k++) largest = fmax(largest, fabs(m->m[k]));
-  for (int k = 0; m && k < m->slices; k++) {
-    t.c[k] = (real_of<S>)m->m[k];
-    if (fabs(m->m[k]) > md_precision_roundoff(precision) / 16 * largest) t.count = k + 1;
-  }
-  if (m) t.mass = (real_of<S>)m->mass;
-  return t;
-}
 
 template <class S> struct spin_arguments {
   const S *links;
@@ -54,7 +33,7 @@ template <class S> struct spin_arguments {
   real_of<S> a, half_b; /* half_b is b */
   real_of<S> unit[2];
   bool adjoint;                  /* H^dag */
-  wall_terms<real_of<S>> matrix; /* of x, where there is none of the sum */
+  wall_steps<real_of<S>> matrix; /* of x, where there is none of the sum */
   const double *step;            /* not served, nor are sums */
   unit_sum *norm2;
   const sum_units *units;
@@ -175,42 +154,25 @@ add_neighbours(std::integer_sequence<int, D...>, const spin_arguments<S> &a, con
 }
 
 /* v = the matrix times v, or its transpose, of the slices of a site, which the threads of a block
- * have: half spinors go through shared memory, each in a stride that meets all banks. */
-template <class T> constexpr int half_stride = sizeof(T) == 8 ? HALF_SPINOR + 2 : HALF_SPINOR;
+ * have: spinors go through shared memory, each in a stride that meets all banks. */
+template <class T> constexpr int spinor_stride = SPINOR + 16 / (int)sizeof(T);
 template <class T>
-static __device__ inline void multiply_slices(const wall_terms<T> &m, bool adjoint, int n_rhs,
-                                              char *shared, T v[SPINOR]) {
-  constexpr int reals = 16 / (int)sizeof(T);
-  using piece = vector_of<T, reals>;
-  const int columns = (int)blockDim.x, column = (int)threadIdx.x;
-  T *const site = (T *)shared + (int)(threadIdx.y * blockDim.x) * half_stride<T>;
+static __device__ inline void multiply_site(const wall_steps<T> &m, bool adjoint, int n_rhs,
+                                            char *shared, T v[SPINOR]) {
+  constexpr int stride = spinor_stride<T>, reals = 16 / (int)sizeof(T);
+  const int column = (int)threadIdx.x, slice = n_rhs == 1 ? column : column / n_rhs;
+  T *const site = (T *)shared + (int)(threadIdx.y * blockDim.x) * stride;
+  const auto piece = [&](int k) -> spinor_piece<T> & {
+    return *reinterpret_cast<spinor_piece<T> *>(site + column * stride + k);
+  };
+  __syncthreads(); /* what is there has been read */
 #pragma unroll
-  for (int lower = 0; lower < 2; lower++) {
-    T *const half = v + lower * HALF_SPINOR;
-    __syncthreads(); /* what is there has been read */
+  for (int k = 0; k < SPINOR; k++) piece(k - k % reals).v[k % reals] = v[k];
+  __syncthreads();
+  multiply_slices(m, adjoint, slice, site + (column - slice * n_rhs) * stride, n_rhs * stride);
+  __syncthreads();
 #pragma unroll
-    for (int k = 0; k < HALF_SPINOR; k += reals) {
-      piece p;
-#pragma unroll
-      for (int e = 0; e < reals; e++) p.v[e] = half[k + e];
-      *reinterpret_cast<piece *>(site + column * half_stride<T> + k) = p;
-    }
-    __syncthreads();
-#pragma unroll
-    for (int k = 0; k < HALF_SPINOR; k++) half[k] = T(0);
-    for (int term = 0; term < m.count; term++) {
-      const int from = column + ((lower == 1) != adjoint ? term : -term) * n_rhs;
-      const bool across = from < 0 || from >= columns;
-      const T c = across ? -m.mass * m.c[term] : m.c[term];
-      const int place = !across ? from : from < 0 ? from + columns : from - columns;
-#pragma unroll
-      for (int k = 0; k < HALF_SPINOR; k += reals) {
-        const piece p = *reinterpret_cast<const piece *>(site + place * half_stride<T> + k);
-#pragma unroll
-        for (int e = 0; e < reals; e++) half[k + e] += c * p.v[e];
-      }
-    }
-  }
+  for (int k = 0; k < SPINOR; k++) v[k] = piece(k - k % reals).v[k % reals];
 }
 
 /* out = a x + b sum, x multiplied by the matrix where WALLS, or where there is no x the sum, with a
@@ -222,11 +184,11 @@ static __device__ inline void finish_spinor(const spin_arguments<S> &a, const sp
   const spinor_place place = place_of_spinor(at.site, at.column, a.columns, a.n_rhs);
 #pragma unroll
   for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
-  if (WALLS && !a.x) multiply_slices(a.matrix, a.adjoint, a.n_rhs, shared, sum);
+  if (WALLS && !a.x) multiply_site(a.matrix, a.adjoint, a.n_rhs, shared, sum);
   if (a.x) {
     T x[SPINOR];
     load_spinor<S, ONE>(a.x, place, x);
-    if constexpr (WALLS) multiply_slices(a.matrix, a.adjoint, a.n_rhs, shared, x);
+    if constexpr (WALLS) multiply_site(a.matrix, a.adjoint, a.n_rhs, shared, x);
     const T factor = is_scaled<S> ? a.a * (T)a.x_scale[at.site] : a.a;
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] += factor * x[c];
@@ -288,7 +250,7 @@ static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue)
   a.shares = (a.columns + share - 1) / share;
   int sites = share < spin_threads ? spin_threads / share : 1;
   while (sites > 1 && sites * site_bytes > most_bytes) sites /= 2;
-  constexpr size_t number = WALLS ? half_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);
+  constexpr size_t number = WALLS ? spinor_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);
   const size_t links = (size_t)sites * site_bytes, exchanged = (size_t)sites * share * number;
   const dim3 grid((unsigned)((a.count + sites - 1) / sites * a.shares));
   if (a.count > 0)
@@ -312,8 +274,8 @@ template <class S, int R> static int hop_spins_reals(const md_stencil *s, const 
   a.x_scale = end.x ? end.x->scale : NULL;
   a.out = (S *)call->out->data;
   a.out_scale = call->out->scale;
-  a.matrix = terms_of<S>(md_hop_step_of(call).matrix, call->out->precision);
-  const bool walls = a.matrix.count > 0;
+  a.matrix = wall_steps_of<real_of<S>>(md_hop_step_of(call).matrix, call->out->precision);
+  const bool walls = a.matrix.slices > 0;
   if constexpr (sizeof(S) > 2)
     if (s->march.x > 0) return launch_spin_march<S, R>(s->march, a, call->queue);
   if (walls && a.n_rhs > 1)

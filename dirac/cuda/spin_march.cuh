@@ -271,47 +271,34 @@ template <class S, int R> struct spin_marcher {
     add_direction_leg<D>(psi, u, factor, order.sign[D < 2 ? 0 : D < 6 ? 1 : 2], bits & 1u, sum);
     links.leave_as_warp();
   }
-  /* v = the matrix times v, of the columns of a site; `own`: the thread's place for results. */
-  __device__ void multiply(S *own, S v[SPINOR]) const {
-    constexpr int reals = 16 / (int)sizeof(S);
-    const wall_terms<S> &w = a.matrix;
+  /* The matrix times v is left at `own`, the thread's place for results. */
+  __device__ void multiply(S *own, const S v[SPINOR]) const {
     if (active) store_runs(own, order, v);
     md::meet(m.computing);
-#pragma unroll
-    for (int half = 0; half < 2; half++) {
-      const int step = (half ^ order.lower) != (int)a.adjoint ? 1 : -1;
-#pragma unroll
-      for (int k = 0; k < HALF_SPINOR; k++) v[half * HALF_SPINOR + k] = S(0);
-      for (int term = 0; term < w.count; term++) {
-        const int to = column + step * term;
-        const bool across = to < 0 || to >= m.columns;
-        const S c = across ? -w.mass * w.c[term] : w.c[term];
-        const int from = !across ? to : to < 0 ? to + m.columns : to - m.columns;
-#pragma unroll
-        for (int k = half * HALF_SPINOR; k < (half + 1) * HALF_SPINOR; k += reals) {
-          const run_piece<S> p = piece_of_run(own + (from - column) * SPINOR, order, k);
-#pragma unroll
-          for (int e = 0; e < reals; e++) v[k + e] += c * p.v[e];
-        }
-      }
-    }
-    md::meet(m.computing);
+    if (active) multiply_slices(a.matrix, a.adjoint, column, own - column * SPINOR, SPINOR);
   }
   /* Leaves a x + b sum among the results, x multiplied by the matrix if there is one, or where
    * there is no x the sum. */
   __device__ void finish(int site, S *own, S sum[SPINOR]) const {
+    const bool walls = a.matrix.slices > 0;
     md::meet(m.computing); /* the rim has been read */
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
-    if (!a.x && a.matrix.count > 0) multiply(own, sum);
     if (a.x) {
       S x[SPINOR];
       load_runs(a.x + ((int64_t)site * m.columns + column) * SPINOR, order, x);
-      if (a.matrix.count > 0) multiply(own, x);
+      if (walls) {
+        multiply(own, x);
+        md::meet(m.computing);
+        load_runs(own, order, x);
+      }
 #pragma unroll
       for (int c = 0; c < SPINOR; c++) sum[c] += a.a * x[c];
     }
-    if (active) store_runs(own, order, sum);
+    if (walls && !a.x)
+      multiply(own, sum);
+    else if (active)
+      store_runs(own, order, sum);
     md::fence_for_copies();
   }
   /* The output sites of a tile's time slices t to last. */

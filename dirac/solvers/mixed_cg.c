@@ -294,7 +294,7 @@ static void set_rules(mixed_cg *m) {
   m->flexible = roundoff > 0x1p-10;
   m->outer.latest = md_update_latest(kappa, m->outer.factor);
   m->narrow = !m->deflates && !m->flexible && md_update_narrows(noise) &&
-              md_normal_fuses(m->inner, m->inner->precision);
+              (a->factor || md_normal_fuses(m->inner, m->inner->precision));
 }
 
 static md_status begin_or_resume(mixed_cg *m) {

@@ -199,17 +199,21 @@ static void queue_axpy_norm2(const double *a, const md_field *x, md_field *y, co
   });
 }
 
+/* Numbers of p, x and r. */
+template <class S, class W, class Z>
+static void queue_cg_step_long(const double *a, const double *b, const md_field *r, md_field *p,
+                               md_field *x) {
+  with_groups(x, [&](auto lanes, auto rounds) {
+    using T = real_of<S>;
+    cg_step_long<S, W, Z, lanes(), rounds()>
+        <<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(
+            (T)a[0], (T)b[0], long_view_of<Z>(r), long_view_of<S>(p), long_view_of<W>(x), x->sites,
+            x->components);
+  });
+}
 template <class S, class W>
 static void queue_cg_step(const double *a, const double *b, const md_field *r, md_field *p,
                           md_field *x) {
-  if (is_long(x))
-    return with_groups(x, [&](auto lanes, auto rounds) {
-      using T = real_of<S>;
-      cg_step_long<S, W, lanes(), rounds()>
-          <<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(
-              (T)a[0], (T)b[0], long_view_of<W>(r), long_view_of<S>(p), long_view_of<W>(x),
-              x->sites, x->components);
-    });
   const md_field u = md_widened(x), v = md_widened(p), w = md_widened(r);
   const dim3 block = block_of(&u);
   const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
@@ -371,12 +375,18 @@ template <class S> struct linear_device {
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                         md_field *x) {
-    if (is_scaled<S> && x->components != MD_WHOLE && !is_long(x)) {
+    const bool lengthy = is_long(x), alike = r->precision == x->precision;
+    if (alike ? !lengthy && is_scaled<S> && x->components != MD_WHOLE
+              : !lengthy || r->precision != p->precision) {
       axpby(a, p, NULL, x);
       return axpby(NULL, r, b, p);
     }
     if constexpr (sizeof(S) == 2)
-      if (x->precision == MD_SINGLE) return queue_cg_step<S, float>(a, b, r, p, x);
+      if (x->precision == MD_SINGLE)
+        return !lengthy ? queue_cg_step<S, float>(a, b, r, p, x)
+               : alike  ? queue_cg_step_long<S, float, float>(a, b, r, p, x)
+                        : queue_cg_step_long<S, float, S>(a, b, r, p, x);
+    if (lengthy) return queue_cg_step_long<S, S, S>(a, b, r, p, x);
     queue_cg_step<S, S>(a, b, r, p, x);
   }
   static void cg_updates(int count, int steps, const double *const *a, const double *const *b,

@@ -167,8 +167,8 @@ static __global__ void multiply_long(long_view<X> x, long_view<Y> y, int64_t sit
 }
 
 /* x += a p; p = r + b p. */
-template <class S, class W, int G, int R>
-static __global__ void cg_step_long(real_of<S> a, real_of<S> b, long_view<W> residual,
+template <class S, class W, class Z, int G, int R>
+static __global__ void cg_step_long(real_of<S> a, real_of<S> b, long_view<Z> residual,
                                     long_view<S> p, long_view<W> x, int64_t sites, int components) {
   const long_place<G, R> at(blockIdx.x, sites, components);
   real_of<S> u[R][LONG_REALS], v[R][LONG_REALS], w[R][LONG_REALS];
