@@ -252,10 +252,12 @@ static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue)
   while (sites > 1 && sites * site_bytes > most_bytes) sites /= 2;
   constexpr size_t number = WALLS ? spinor_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);
   const size_t links = (size_t)sites * site_bytes, exchanged = (size_t)sites * share * number;
+  const size_t shared = links > exchanged ? links : exchanged;
   const dim3 grid((unsigned)((a.count + sites - 1) / sites * a.shares));
-  if (a.count > 0)
-    md_launch_early_on(queue, hop_spins<S, R, ONE, STAGED, WALLS>, grid, dim3(share, sites),
-                       links > exchanged ? links : exchanged, a);
+  const auto kernel = hop_spins<S, R, ONE, STAGED, WALLS>;
+  if (shared > most_bytes)
+    cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, (int)shared);
+  if (a.count > 0) md_launch_early_on(queue, kernel, grid, dim3(share, sites), shared, a);
 }
 
 template <class S, int R> static int hop_spins_reals(const md_stencil *s, const md_hop_call *call) {

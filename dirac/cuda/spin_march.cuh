@@ -65,6 +65,20 @@ static __device__ inline void store_runs(S *spinor, const lane_order<S> &order,
   }
 }
 
+/* spinor = factor spinor + psi */
+template <class S>
+static __device__ inline void add_to_runs(S *spinor, const lane_order<S> &order, S factor,
+                                          const S psi[SPINOR]) {
+  constexpr int reals = 16 / (int)sizeof(S);
+#pragma unroll
+  for (int k = 0; k < SPINOR; k += reals) {
+    run_piece<S> piece = piece_of_run(spinor, order, k);
+#pragma unroll
+    for (int e = 0; e < reals; e++) piece.v[e] = psi[k + e] + factor * piece.v[e];
+    piece_of_run(spinor, order, k) = piece;
+  }
+}
+
 /* Bytes of a link that lie together. */
 template <class S, int R> constexpr int leg_piece = link_piece_of((int)sizeof(S) * R);
 /* The link of the site-th of `sites` sites, whose pieces take turns. */
@@ -120,12 +134,20 @@ struct spin_ring {
 struct spin_memory {
   spin_ring sources, links;
   int *results; /* [slot of sources]: tile and time slice of the results there; slice -1: none */
+  uint64_t *x_filled;
   __device__ spin_memory(char *at, const md_spin_march &m)
       : sources(at, at + MD_SPIN_BARRIERS, m.slots, m.slot_bytes),
         links(at + 16 * MD_SPIN_SLOTS, sources.slots + m.slots * m.slot_bytes, m.link_slots,
               m.link_bytes),
-        results(reinterpret_cast<int *>(at + 16 * (MD_SPIN_SLOTS + MD_SPIN_LINK_SLOTS))) {}
+        results(reinterpret_cast<int *>(at + 16 * (MD_SPIN_SLOTS + MD_SPIN_LINK_SLOTS))),
+        x_filled(reinterpret_cast<uint64_t *>(results + 2 * MD_SPIN_SLOTS)) {}
 };
+
+/* Bytes from the start of a field to row r of a tile. */
+static __device__ inline int64_t tile_row_at(const md_spin_march &m, const md_spin_tile &tile,
+                                             int r, int t) {
+  return ((int64_t)md_spin_row(&m, &tile, r, t) * m.half + tile.x) * m.site_bytes;
+}
 
 /* Brings the time slices t - 1 to last + 1 of a tile, of the first and the last one the rows of the
  * tile alone; and takes away the results that the computing threads leave in rows of the rim. */
@@ -159,10 +181,6 @@ template <class S> struct spin_feeder {
     copy(ring.at() + m.y * m.z * m.centre_bytes + r * m.rim_bytes,
          across(row, place.direction, tile.x), m.x);
   }
-  /* Bytes from the start of a field to row r of the tile. */
-  __device__ int64_t results_at(const md_spin_tile &tile, int r, int t) const {
-    return ((int64_t)md_spin_row(&m, &tile, r, t) * m.half + tile.x) * m.site_bytes;
-  }
   /* Waits for the slot and sends the results in it away. */
   __device__ void take_results(int lane) const {
     ring.wait_free();
@@ -170,7 +188,7 @@ template <class S> struct spin_feeder {
     if (t < 0) return;
     const md_spin_tile tile = md_spin_tile_of(&m, column);
     for (int r = lane; r < m.y * m.z; r += 32)
-      md::store_bulk(reinterpret_cast<char *>(a.out) + results_at(tile, r, t),
+      md::store_bulk(reinterpret_cast<char *>(a.out) + tile_row_at(m, tile, r, t),
                      ring.at() + m.result_bytes + r * m.rim_bytes, m.x * m.site_bytes);
     md::commit_stores();
   }
@@ -192,7 +210,7 @@ template <class S> struct spin_feeder {
       for (int r = lane; r < rows; r += 32) {
         copy_centre(tile, r, at, t, last);
         if (a.x && at > t)
-          md::prefetch_bulk(reinterpret_cast<const char *>(a.x) + results_at(tile, r, at - 1),
+          md::prefetch_bulk(reinterpret_cast<const char *>(a.x) + tile_row_at(m, tile, r, at - 1),
                             m.x * m.site_bytes);
       }
       md::wait_for_reads();
@@ -226,8 +244,10 @@ template <class S> struct spin_link_feeder {
   }
   __device__ void run(int column, int t, int last) {
     for (int at = t - 1; at <= last + 1; at++) {
+      const bool inner = at >= t && at <= last;
+      for (int d = 2; d < 6 && inner; d++) bring(column, at, d);
       if (at > t) bring(column, at - 1, 6);
-      for (int d = 0; d < 6 && at >= t && at <= last; d++) bring(column, at, d);
+      for (int d = 0; d < 2 && inner; d++) bring(column, at, d);
       if (at < last) bring(column, at + 1, 7);
     }
   }
@@ -258,6 +278,8 @@ template <class S, int R> struct spin_marcher {
   spin_ring ring, links;
   lane_order<S> order;
   bool active;
+  uint64_t *x_filled;
+  uint32_t x_phase = 0;
   int column;
 
   /* The next leg, whose link is the next of its ring. */
@@ -271,34 +293,36 @@ template <class S, int R> struct spin_marcher {
     add_direction_leg<D>(psi, u, factor, order.sign[D < 2 ? 0 : D < 6 ? 1 : 2], bits & 1u, sum);
     links.leave_as_warp();
   }
-  /* The matrix times v is left at `own`, the thread's place for results. */
-  __device__ void multiply(S *own, const S v[SPINOR]) const {
-    if (active) store_runs(own, order, v);
-    md::meet(m.computing);
-    if (active) multiply_slices(a.matrix, a.adjoint, column, own - column * SPINOR, SPINOR);
+  /* x of a time slice of the tile is to come where its results will lie, in `slot`. */
+  __device__ void ask_for_x(const md_spin_tile &tile, int t, char *slot) const {
+    const int lane = (int)threadIdx.x, rows = m.y * m.z;
+    if (!a.x || lane >= 32) return;
+    if (lane == 0) md::barrier_expect(x_filled, rows * m.x * m.site_bytes);
+    __syncwarp();
+    for (int r = lane; r < rows; r += 32)
+      md::copy_bulk(slot + m.result_bytes + r * m.rim_bytes,
+                    reinterpret_cast<const char *>(a.x) + tile_row_at(m, tile, r, t),
+                    m.x * m.site_bytes, x_filled);
   }
-  /* Leaves a x + b sum among the results, x multiplied by the matrix if there is one, or where
-   * there is no x the sum. */
-  __device__ void finish(int site, S *own, S sum[SPINOR]) const {
+  /* Leaves a x + b sum at `own`, the thread's place for results, x multiplied by the matrix if
+   * there is one, or where there is no x the sum. */
+  __device__ void finish(S *own, S sum[SPINOR]) {
     const bool walls = a.matrix.slices > 0;
-    md::meet(m.computing); /* the rim has been read */
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
     if (a.x) {
-      S x[SPINOR];
-      load_runs(a.x + ((int64_t)site * m.columns + column) * SPINOR, order, x);
-      if (walls) {
-        multiply(own, x);
-        md::meet(m.computing);
-        load_runs(own, order, x);
-      }
-#pragma unroll
-      for (int c = 0; c < SPINOR; c++) sum[c] += a.a * x[c];
+      md::barrier_wait(x_filled, x_phase);
+      x_phase ^= 1;
+    } else {
+      if (active) store_runs(own, order, sum);
+      if (walls) md::meet(m.computing);
     }
-    if (walls && !a.x)
-      multiply(own, sum);
-    else if (active)
-      store_runs(own, order, sum);
+    if (walls && active)
+      multiply_slices(a.matrix, a.adjoint, column, own - column * SPINOR, SPINOR);
+    if (a.x) {
+      if (walls) md::meet(m.computing);
+      if (active) add_to_runs(own, order, a.a, sum);
+    }
     md::fence_for_copies();
   }
   /* The output sites of a tile's time slices t to last. */
@@ -321,18 +345,23 @@ template <class S, int R> struct spin_marcher {
       const auto beside = [&](int d) {
         return slot + from.across[d - 2] + (from.inside[d - 2] ? shift : 0);
       };
-      if (at > t) add<6>(near, link, bits_before, before);
-      if (at >= t && at <= last) {
-        add<0>(near, link, bits, now);
-        add<1>(slot + from.own + shift, link, bits, now);
+      const bool inner = at >= t && at <= last;
+      if (inner) {
         add<2>(beside(2), link, bits, now);
         add<3>(beside(3), link, bits, now);
         add<4>(beside(4), link, bits, now);
         add<5>(beside(5), link, bits, now);
       }
-      if (at > t)
-        finish(md_spin_row(&m, &tile, of_row, at - 1) * m.half + tile.x + h,
-               reinterpret_cast<S *>(slot + result), before);
+      if (at > t) {
+        md::meet(m.computing); /* the rim has been read, in whose place results lie */
+        ask_for_x(tile, at - 1, slot);
+        add<6>(near, link, bits_before, before);
+      }
+      if (inner) {
+        add<0>(near, link, bits, now);
+        add<1>(slot + from.own + shift, link, bits, now);
+      }
+      if (at > t) finish(reinterpret_cast<S *>(slot + result), before);
 #pragma unroll
       for (int c = 0; c < SPINOR; c++) before[c] = now[c], now[c] = S(0);
       if (at < last) add<7>(near, link, bits_next, now);
@@ -351,7 +380,11 @@ __launch_bounds__((sizeof(S) == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE) + MD_
   extern __shared__ __align__(128) char rings[];
   const spin_memory shared(rings, m);
   md_release_successor();
-  if (threadIdx.x == 0) shared.sources.begin(m.computing), shared.links.begin(m.computing / 32);
+  if (threadIdx.x == 0) {
+    shared.sources.begin(m.computing);
+    shared.links.begin(m.computing / 32);
+    md::barrier_init(shared.x_filled, 1);
+  }
   md::fence_barrier_init();
   __syncthreads();
   md_march_walk walk = md_march_begin(&m.share, (int)blockIdx.x);
@@ -366,7 +399,8 @@ __launch_bounds__((sizeof(S) == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE) + MD_
                                   shared.sources,
                                   shared.links,
                                   lane_order<S>((int)threadIdx.x, a.adjoint),
-                                  (int)threadIdx.x < m.threads};
+                                  (int)threadIdx.x < m.threads,
+                                  shared.x_filled};
     md_wait_for_predecessor(); /* it may read out */
     while (next(&column, &t, &last)) marcher.run(md_spin_tile_of(&m, column), t, last);
   } else if (feeder == 0) {

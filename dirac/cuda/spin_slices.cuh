@@ -38,8 +38,8 @@ template <class T> constexpr int spinor_pieces = 24 * (int)sizeof(T) / 16;
 template <class T>
 static __device__ inline void walk_slices(const wall_steps<T> &m, T *x, int step) {
   /* Loads under way; those beside it in a thread leave less registers in single. */
-  constexpr int reals = 16 / (int)sizeof(T), batch = sizeof(T) == 8 ? 4 : 2,
-                lap = sizeof(T) == 8 ? 4 : 1;
+  constexpr int reals = 16 / (int)sizeof(T), batch = sizeof(T) == 8 ? 4 : 1,
+                lap = sizeof(T) == 8 ? 4 : 2;
   const auto piece = [&](int s) -> spinor_piece<T> & {
     return *reinterpret_cast<spinor_piece<T> *>(x + s * step);
   };

@@ -131,8 +131,7 @@ struct spin_worker {
   __device__ bool absent(int first, int k) const {
     return k > (PASSES ? 0 : TILES / 2) && MD_SPIN_TILE * (first + k) >= columns;
   }
-  /* c of the tiles from `first` on. HALVED: of half the numbers. */
-  template <bool HALVED>
+  /* c of the tiles from `first` on. */
   __device__ void multiply(sums &c, int first, const char *ahead, const char *behind,
                            const number (&b)[2][3]) const {
 #pragma unroll
@@ -148,8 +147,8 @@ struct spin_worker {
         number v[4], w[4];
 #pragma unroll
         for (int s = 0; s < 4; s++) {
-          v[s] = halved<HALVED>(forward(colour + 3 * s));
-          w[s] = halved<HALVED>(backward(colour + 3 * s));
+          v[s] = forward(colour + 3 * s);
+          w[s] = backward(colour + 3 * s);
         }
 #pragma unroll
         for (int s = 0; s < 4; s += 2)
@@ -161,33 +160,41 @@ struct spin_worker {
       }
     }
   }
-  template <bool HALVED> static __device__ number halved(number v) {
-    if constexpr (HALVED && scaled) {
-      const __half2 half = __hmul2(*reinterpret_cast<const __half2 *>(&v), __float2half2_rn(0.5f));
-      return *reinterpret_cast<const uint32_t *>(&half);
-    }
-    return v;
-  }
-
   /* Bytes from the start of a field to spin 0 of the lane's colour in a tile. */
   __device__ int64_t place(int64_t site, int tile) const {
     return site * site_bytes() + offset(tile) + min(at.t, 2) * pair_bytes;
   }
+  /* What the end of a hop reads: x of the lane's colour, and the biased exponent of its scale. It
+   * is asked for before the products, which hide that it comes from L2. */
+  struct ending_numbers {
+    number x[ENDS ? TILES : 1][4];
+    int unit;
+  };
+  __device__ ending_numbers load_ending(int first, int64_t site) const {
+    ending_numbers end = {};
+    if constexpr (ENDS) {
+#pragma unroll
+      for (int k = 0; k < TILES; k++) {
+        const char *spinor = static_cast<const char *>(call.x) + place(site, first + k);
+#pragma unroll
+        for (int s = 0; s < 4; s++)
+          end.x[k][s] =
+              load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes));
+      }
+      if constexpr (scaled) end.unit = __float_as_int(call.x_scale[site]) >> 23;
+    }
+    return end;
+  }
   /* The end of a hop; numbers of c come in units of 2^(unit - 127). Returns that of the results. */
-  __device__ int combine(sums &c, int first, int64_t site, int unit) const {
+  __device__ int combine(sums &c, int first, const ending_numbers &end, int unit) const {
     if constexpr (!ENDS) return unit;
     int common = unit;
     real factor_c = static_cast<real>(call.b), factor_x = static_cast<real>(call.a);
     if constexpr (scaled) {
-      const int x_unit = __float_as_int(call.x_scale[site]) >> 23;
-      common = max(unit, x_unit);
+      common = max(unit, end.unit);
       factor_c *= power_of_two(127 + unit - common);
-      factor_x *= power_of_two(127 + x_unit - common);
+      factor_x *= power_of_two(127 + end.unit - common);
     }
-    const auto x = [&](int k, int s) {
-      const char *spinor = static_cast<const char *>(call.x) + place(site, first + k);
-      return load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes));
-    };
     const auto add = [&](int k, int s, real re, real im) {
       real *of = c[k][s / 2] + 2 * (s % 2);
       of[0] = product_plus(factor_x, re, factor_c * of[0]);
@@ -199,7 +206,7 @@ struct spin_worker {
         number of[TILES];
         real v[TILES][2];
 #pragma unroll
-        for (int k = 0; k < TILES; k++) of[k] = x(k, s);
+        for (int k = 0; k < TILES; k++) of[k] = end.x[k][s];
         walls.apply(s / 2, of, v);
 #pragma unroll
         for (int k = 0; k < TILES; k++) add(k, s, v[k][0], v[k][1]);
@@ -210,7 +217,7 @@ struct spin_worker {
         if (absent(first, k)) continue;
 #pragma unroll
         for (int s = 0; s < 4; s++) {
-          const auto v = widen(T{}, x(k, s));
+          const auto v = widen(T{}, end.x[k][s]);
           add(k, s, v.x, v.y);
         }
       }
@@ -302,19 +309,15 @@ struct spin_worker {
     else
       run_once(site, ahead, behind, b, unit, assigned);
   }
-  /* All tiles at once. The sum of two numbers of half may be beyond it: then all are halved. */
+  /* All tiles at once. */
   __device__ void run_once(int64_t site, const char *ahead, const char *behind,
                            const number (&b)[2][3], int unit, bool assigned) const {
     sums c;
-    multiply<false>(c, 0, ahead, behind, b);
-    int common = combine(c, 0, site, unit + multiply_slices(c));
+    const ending_numbers end = load_ending(0, site);
+    multiply(c, 0, ahead, behind, b);
+    const int common = combine(c, 0, end, unit + multiply_slices(c));
     if constexpr (scaled) {
-      uint32_t most = largest(c);
-      if (most >= 0x7f800000u) {
-        multiply<true>(c, 0, ahead, behind, b);
-        common = combine(c, 0, site, unit + 1 + multiply_slices(c));
-        most = largest(c);
-      }
+      const uint32_t most = largest(c);
       float factor;
       const float scale = scale_of(most, common, &factor);
       if (!assigned) return;
@@ -333,8 +336,9 @@ struct spin_worker {
     int common = unit;
     real factor = 1;
     for (int k = 0; scaled && MD_SPIN_TILE * k < columns; k += TILES) {
-      multiply<true>(c, k, ahead, behind, b);
-      common = combine(c, k, site, unit + 1);
+      const ending_numbers end = load_ending(k, site);
+      multiply(c, k, ahead, behind, b);
+      common = combine(c, k, end, unit);
       most = max(most, largest(c));
     }
     float scale = 1;
@@ -344,8 +348,9 @@ struct spin_worker {
       factor = of_numbers;
     }
     for (int k = 0; assigned && MD_SPIN_TILE * k < columns; k += TILES) {
-      multiply<scaled>(c, k, ahead, behind, b);
-      combine(c, k, site, unit + 1);
+      const ending_numbers end = load_ending(k, site);
+      multiply(c, k, ahead, behind, b);
+      combine(c, k, end, unit);
       store(c, k, site, factor);
     }
     /* Until then x, which may be out, is read by the old scale. */

@@ -115,10 +115,10 @@ template <typename T> __device__ inline uint32_t largest_of(const sums<T> &c, co
 }
 
 /* The scale of a site whose largest |number| has the float bits `largest`, in units of
- * 2^(unit - 127): *factor turns numbers into what is stored, at most 2^15. */
+ * 2^(unit - 127): *factor turns numbers into what is stored, at most MD_HALF_MOST. */
 __device__ inline float scale_of(uint32_t largest, int unit, float *factor) {
-  const int exponent = max(static_cast<int>(largest >> 23), 14);
-  const int scale = largest ? unit + exponent - 141 : 0; /* 127 + 14: stored in [2^14, 2^15) */
+  const int exponent = max(static_cast<int>(largest + MD_HALF_CARRY >> 23), 14);
+  const int scale = largest ? unit + exponent - 141 : 0; /* 127 + 14: stored from 2^14 on */
   const int lost = max(1 - scale, 0);                    /* below the smallest normal float */
   *factor = power_of_two(268 - exponent - lost);
   return power_of_two(scale + lost);

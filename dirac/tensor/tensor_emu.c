@@ -177,21 +177,18 @@ static double turned(const double z[2], int turn, int part) {
   return minus ? -value : value;
 }
 
-/* With spin: a row of one accumulator, column `column` of the site's with the sources psi, times
- * `half`; the six reals of its spin go to `result`. False where the sum of two numbers does not
- * fit the storage type. */
-static bool spin_row(const tensor_emu *s, const site_input *input, const double *const psi[],
-                     int spin, double half, double result[MD_STACKED_RESULTS]) {
+/* With spin: a row of one accumulator, column `column` of the site's with the sources psi; the six
+ * reals of its spin go to `result`. The sum of two numbers fits half (MD_HALF_MOST). */
+static void spin_row(const tensor_emu *s, const site_input *input, const double *const psi[],
+                     int spin, double result[MD_STACKED_RESULTS]) {
   const md_precision precision = s->request.precision;
   double a[MD_STACKED_K], b;
-  bool fits = true;
   for (int k = 0; k < MD_STACKED_K; k++) {
     const md_stacked_k at = md_stacked_row(precision, k);
     const md_spin_partner p = md_spin_partner_of(at.direction, spin);
     const double *v = psi[at.direction] + 2 * at.colour;
-    a[k] = rounded(precision, half * (v[6 * spin + at.part] +
-                                      turned(v + (ptrdiff_t)6 * p.spin, p.turn, at.part)));
-    fits = fits && isfinite(a[k]);
+    a[k] = rounded(precision,
+                   v[6 * spin + at.part] + turned(v + (ptrdiff_t)6 * p.spin, p.turn, at.part));
   }
   for (int column = 0; column < MD_STACKED_RESULTS; column++) {
     result[column] = 0.0;
@@ -201,16 +198,14 @@ static bool spin_row(const tensor_emu *s, const site_input *input, const double 
       result[column] = accumulate(precision, result[column], a[k], b);
     }
   }
-  return fits;
 }
 
-/* With spin: all right-hand sides of a site, result[rhs][components], in units of input->scale
- * over `half`. `psi` has room for the site's eight sources of one right-hand side. */
-static bool hop_spins(const tensor_emu *s, const site_input *input, const md_field *in, double half,
-                      double *psi, double *result) {
+/* With spin: all right-hand sides of a site, result[rhs][components], in units of input->scale.
+ * `psi` has room for the site's eight sources of one right-hand side. */
+static void hop_spins(const tensor_emu *s, const site_input *input, const md_field *in, double *psi,
+                      double *result) {
   const int n = in->components, columns = md_request_slices(&s->request) * in->n_rhs;
   const double *of[MD_DIRECTIONS];
-  bool fits = true;
   int held = -1;
   for (int tile = 0; tile < columns; tile += MD_SPIN_TILE)
     for (int at = 0; at < MD_SPIN_ACCUMULATORS * MD_TILE; at++) {
@@ -223,10 +218,8 @@ static bool hop_spins(const tensor_emu *s, const site_input *input, const md_fie
         of[d] = psi + n * d + 24 * slice;
       }
       held = rhs;
-      if (!spin_row(s, input, of, spin, half, result + n * rhs + 24 * slice + 6 * spin))
-        fits = false;
+      spin_row(s, input, of, spin, result + n * rhs + 24 * slice + 6 * spin);
     }
-  return fits;
 }
 
 /* Applies the scale, which has the factor of the action, and the end, and stores all right-hand
@@ -275,16 +268,12 @@ static void hop_group(const tensor_emu *s, const md_hop_call *call, int64_t firs
   finish(out, site[0], MD_HOP_FACTOR * input[0].scale, call->end, result[0]);
 }
 
-/* The largest numbers of half may have sums beyond it: then all are halved, as on the device. */
 static void hop_spins_site(const tensor_emu *s, const md_hop_call *call, int64_t site, double *psi,
                            double *result) {
   md_field *out = call->out;
-  site_input input = input_of(s, out->parity, site, call->in);
+  const site_input input = input_of(s, out->parity, site, call->in);
   if (!in_range(&input, s->terms, call->in->sites, call->range)) return;
-  if (!hop_spins(s, &input, call->in, 1.0, psi, result)) {
-    hop_spins(s, &input, call->in, 0.5, psi, result);
-    input.scale *= 2.0;
-  }
+  hop_spins(s, &input, call->in, psi, result);
   finish(out, site, input.scale, call->end, result);
 }
 

@@ -180,9 +180,8 @@ __device__ inline void finish(const md_tensor_call &call, int64_t site, float sc
   }
   float largest = 0.0f;
   for (int c = 0; c < MD_FERMION_REALS; c++) largest = fmaxf(largest, fabsf(v[c]));
-  int exponent = 0; /* largest in [2^(e-1), 2^e) */
-  frexpf(largest, &exponent);
-  const float wanted = ldexpf(common, exponent - 15);
+  const int exponent = static_cast<int>(__float_as_uint(largest) + MD_HALF_CARRY >> 23) - 127;
+  const float wanted = ldexpf(common, exponent - 14);
   const float new_scale = largest > 0.0f ? fmaxf(wanted, MD_SCALE_OF_ZERO) : MD_SCALE_OF_ZERO;
   __half *out = static_cast<__half *>(call.out);
   for (int c = 0; c < MD_FERMION_REALS; c++)

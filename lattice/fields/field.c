@@ -252,13 +252,14 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
 }
 
 /* The scale by which a site with this largest value was stored: that many steps of MD_FIXED, whose
- * product with a float is exact in double; in MD_HALF the largest power of two that loses nothing.
- */
+ * product with a float is exact in double; in MD_HALF the power of two that brings it to
+ * MD_HALF_MOST at most. */
 static float scale_restored(md_precision precision, double largest) {
   int exponent;
   const double part = frexp(largest, &exponent);
-  const double scale = precision == MD_FIXED ? largest / MD_FIXED_STEPS
-                                             : ldexp(1.0, exponent - (part == 0.5 ? 16 : 15));
+  const double scale = precision == MD_FIXED
+                           ? largest / MD_FIXED_STEPS
+                           : ldexp(1.0, exponent - (part * 0x1p15 > MD_HALF_MOST ? 14 : 15));
   return fmaxf((float)scale, MD_SCALE_OF_ZERO);
 }
 

@@ -19,9 +19,10 @@ typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
  *   colours, else dirac/action.h tells of them; halo sites follow.
  *
  * MD_HALF: value = stored * scale[site] with one power-of-two float a site (also over the halo),
- *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14, 2^15); fp16
- *   keeps its relative accuracy for parts down to 2^-28 of that. A site of zeros has the scale
- *   MD_SCALE_OF_ZERO. Links are stored unscaled (|U| <= 1): scale is NULL, as for other types.
+ *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14 - 8,
+ *   MD_HALF_MOST], where the sum of two is finite; fp16 keeps its relative accuracy for parts down
+ *   to 2^-28 of that. A site of zeros has the scale MD_SCALE_OF_ZERO. Links are stored unscaled
+ *   (|U| <= 1): scale is NULL, as for other types.
  * MD_FIXED: value = steps * scale[site] likewise, scale the largest component / MD_FIXED_STEPS and
  *   no less than MD_SCALE_OF_ZERO; NaN or infinite where the site holds such a value. Unscaled:
  *   value = steps / MD_FIXED_STEPS, saturating at 1. */

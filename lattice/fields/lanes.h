@@ -202,7 +202,8 @@ static inline md_lanes_int32 md_lanes_larger(md_lanes_int32 a, md_lanes_int32 b)
 /* The scales that md_field stores with sites whose largest |value| has these bits. */
 static inline md_lanes_float md_scale_of_half(md_lanes_int32 largest) {
   const md_lanes_int32 smallest = (md_lanes_int32){0} + 1;
-  return (md_lanes_float)(md_lanes_larger((largest >> 23) - 14, smallest) << 23);
+  const md_lanes_int32 exponent = ((largest >> 1) + MD_HALF_CARRY / 2) >> 22;
+  return (md_lanes_float)(md_lanes_larger(exponent - 14, smallest) << 23);
 }
 static inline md_lanes_float md_scale_of_fixed(md_lanes_int32 largest) {
   const md_lanes_float scale = (md_lanes_float)largest * (1.0f / MD_FIXED_STEPS);

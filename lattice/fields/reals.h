@@ -83,7 +83,7 @@ static inline float md_scale_of_bits(md_precision precision, int32_t largest) {
   if (precision == MD_FIXED)
     scale.value *= 1.0f / MD_FIXED_STEPS;
   else
-    scale.bits = (largest & 0x7f800000) - 14 * one;
+    scale.bits = (int32_t)(((uint32_t)largest + MD_HALF_CARRY) & 0x7f800000) - 14 * one;
   if (scale.bits < smallest) scale.bits = smallest;
   return scale.value;
 }

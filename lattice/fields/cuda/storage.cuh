@@ -111,13 +111,13 @@ template <class S> static __device__ inline float larger_component(float largest
 }
 
 /* Scale of a site whose largest component is `largest`, as md_field_scale_of on the host: the
- * power of two that brings it into [2^14, 2^15), or for fixed its step; and its inverse. */
+ * power of two that brings it to MD_HALF_MOST at most, or for fixed its step; and its inverse. */
 template <class S> static __device__ inline float scale_of(float largest) {
   if constexpr (is_fixed<S>) {
     const float scale = largest * (1.0f / fixed_steps);
     return scale < 0x1p-126f ? 0x1p-126f : scale;
   }
-  const int exponent = (int)(__float_as_uint(largest) >> 23) - 14;
+  const int exponent = (int)(__float_as_uint(largest) + MD_HALF_CARRY >> 23) - 14;
   return __uint_as_float((unsigned)(exponent < 1 || exponent > 240 ? 1 : exponent) << 23);
 }
 template <class S> static __device__ inline float inverse_of_scale(float scale) {
