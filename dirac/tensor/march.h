@@ -12,17 +12,17 @@ MD_C_BEGIN
  * column above it in t is one block's work: it marches along t with the time slices that it reads
  * in shared memory. Some of its warps compute, others feed, that is, fetch the slices to come. */
 enum {
-  MARCH_REACH = 3,     /* sites of the longer hop of two link fields */
-  LONG_WARPS = 8,      /* that compute with two link fields, whose links take more registers */
-  LONG_PASSES = 2,     /* most, over the sites of a time slice */
-  MARCH_WARPS = 16,    /* most that compute */
-  SPIN_WARPS = 8,      /* the same with two tiles of columns in half, which take more registers */
-  MARCH_FEEDERS = 4,   /* that feed */
-  MARCH_RING = 4,      /* most steps under way */
-  MARCH_X = 8,         /* most sites of a tile along x */
-  MARCH_TILES = 7,     /* that are asked for */
-  MARCH_COLUMNS = 16,  /* most of quarks with spin: slices times right-hand sides */
-  MARCH_BARRIERS = 128 /* bytes in front of the rows */
+  MARCH_REACH = 3,        /* sites of the longer hop of two link fields */
+  LONG_WARPS = 8,         /* that compute with two link fields, whose links take more registers */
+  LONG_PASSES = 2,        /* most, over the sites of a time slice */
+  MARCH_WARPS = 16,       /* most that compute */
+  MARCH_FEEDERS = 4,      /* that feed */
+  MARCH_RING = 4,         /* most steps under way */
+  MARCH_X = 8,            /* most sites of a tile along x */
+  MARCH_TILES = 7,        /* that are asked for */
+  MARCH_COLUMNS = 16,     /* most of quarks with spin: slices times right-hand sides */
+  MARCH_BARRIERS = 128,   /* bytes in front of the rows */
+  MARCH_WALL_BYTES = 2048 /* of the fifth dimension's matrices */
 };
 /* A ring of slots in shared memory, each of which holds the rows of one step: the bytes of the
  * scales of a row, of a row, of a slot and of the ring. */

@@ -31,6 +31,7 @@ template <typename T, int RHS, ending END, int FIELDS> struct worker {
   norm_adder<T> norms[2]; /* where END leaves norms */
 
   __device__ explicit worker(const md_tensor_call &c) : call(c), at(), links{}, step{}, norms{} {}
+  static __device__ int warp() { return static_cast<int>(threadIdx.x / 32); }
   static __device__ constexpr int site_bytes() { return of_site; }
   __device__ int row_offset() const { return stacked::row_offset<T, RHS>(at.g); }
   /* Asks for the links of the batch that begins at `site`. */

@@ -229,7 +229,7 @@ template <typename T, class WORKER, coverage COVER> struct computer {
     work.leave(plan);
   }
   __device__ void walk_all() {
-    const int first = threadIdx.x / 32 * plan.warp_sites;
+    const int first = WORKER::warp() * plan.warp_sites;
     const parts of_x(first, plan.by_x), of_plane(of_x.quotient, plan.by_y);
     const int of_row = of_x.rest, of_y = of_plane.rest, of_z = of_plane.quotient;
     const source_row ahead(memory, of_row, of_y, of_z, work.at.t);

@@ -42,13 +42,13 @@ static bool lay_out(md_precision precision, int ring, int spare, int most, md_ma
   return plan->shared_bytes <= most;
 }
 
-/* Which sites of a tile a warp takes, at least so many of a row, with so many warps at most. */
-static bool share_out(int least, int warps, md_march_plan *plan) {
+/* Which sites of a tile a warp takes, at least so many of a row. */
+static bool share_out(int least, md_march_plan *plan) {
   const int sites = plan->x * plan->y * plan->z;
   plan->passes = plan->steps;
   if (plan->fields == 1) {
     plan->warp_sites = least;
-    while (sites > warps * plan->warp_sites || plan->x % plan->warp_sites)
+    while (sites > MARCH_WARPS * plan->warp_sites || plan->x % plan->warp_sites)
       if ((plan->warp_sites += least) > plan->x) return false;
     plan->warps = sites / plan->warp_sites;
     return plan->warps >= WARPS_LEAST;
@@ -107,16 +107,14 @@ static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS
   /* What lies three sites before and beyond a column is found going round the lattice once. */
   for (int d = 1; d < MD_DIMS && fields == 2; d++)
     if (local[d] < 2 * MARCH_REACH) return false;
-  const bool two_tiles = spin && precision == MD_HALF && columns_of(request) > MD_SPIN_TILE;
-  if (!share_out(spin || precision == MD_DOUBLE ? 1 : 4, two_tiles ? SPIN_WARPS : MARCH_WARPS,
-                 plan))
-    return false;
+  if (!share_out(spin || precision == MD_DOUBLE ? 1 : 4, plan)) return false;
   plan->site_bytes = site_bytes;
   plan->band = md_march_band(plan->columns, plan->y, plan->z, plan->blocks);
   find_divisors(plan);
   /* A block of another kernel has a place beside the march. With two spare slots a new segment,
    * which takes three (seven) at once, need not wait for the last. */
-  const int most = gpu->block_shared_bytes - gpu->reserved_shared_bytes;
+  const int walls = spin ? MARCH_WALL_BYTES : 0;
+  const int most = gpu->block_shared_bytes - gpu->reserved_shared_bytes - walls;
   for (int ring = 3; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
       if (lay_out(precision, ring, spare, most, plan)) return true;

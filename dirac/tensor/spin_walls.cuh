@@ -1,5 +1,6 @@
 #pragma once
 
+#include "dirac/tensor/march.h"
 #include "dirac/tensor/stacked_finish.cuh"
 
 /* The matrix of the fifth dimension on Tensor Cores, for one right-hand side in 16 bits with as
@@ -11,27 +12,32 @@ namespace stacked {
 
 template <typename T, int TILES> struct wall_matrix {
   static_assert(TILES <= 2, "K of one instruction");
-  static constexpr int registers = 4 * TILES;
-  uint32_t a[2][registers]; /* for spins 0 and 1, and 2 and 3 */
+  struct table {
+    uint32_t a[2][TILES][32][4]; /* for spins 0 and 1, and 2 and 3; registers of a lane */
+  };
+  static_assert(sizeof(table) <= MARCH_WALL_BYTES, "what the plan leaves for it");
+  table &shared;
 
-  __device__ wall_matrix(const md_tensor_walls &walls, bool adjoint, const lane &at) {
-#pragma unroll
-    for (int lower = 0; lower < 2; lower++)
-#pragma unroll
-      for (int n = 0; n < registers; n++) {
+  /* The block must meet before `apply`. */
+  __device__ wall_matrix(const md_tensor_walls &walls, bool adjoint, const lane &at)
+      : shared(of_block()) {
+    const int thread = static_cast<int>(threadIdx.x);
+    for (int lower = 0; lower < 2 && thread < 32; lower++)
+      for (int n = 0; n < 4 * TILES; n++) {
         float v[2];
-#pragma unroll
         for (int e = 0; e < 2; e++) {
-          const md_wall_entry entry = md_wall_entry_of(TILES, 4 * at.g + at.t, n, e);
+          const md_wall_entry entry = md_wall_entry_of(TILES, thread, n, e);
           v[e] = md_tensor_wall(&walls, (lower == 1) != adjoint, entry.to, entry.from);
           if (entry.piece) v[e] -= rounded(v[e]);
         }
-        a[lower][n] = narrow(T{}, v[0], v[1]);
+        shared.a[lower][n / 4][thread][n % 4] = narrow(T{}, v[0], v[1]);
       }
   }
-  static __device__ float rounded(float v) {
-    return widen(T{}, narrow(T{}, v, 0.0f)).x;
+  static __device__ table &of_block() {
+    __shared__ __align__(16) table of;
+    return of;
   }
+  static __device__ float rounded(float v) { return widen(T{}, narrow(T{}, v, 0.0f)).x; }
   static __device__ uint32_t transposed(uint32_t v) {
     uint32_t result;
     asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(v));
@@ -39,12 +45,12 @@ template <typename T, int TILES> struct wall_matrix {
   }
   /* out[k] = (re, im) of the lane's colour and slice of tile k, from those in `in`. */
   __device__ void apply(int lower, const uint32_t in[TILES], float (&out)[TILES][2]) const {
-    const uint32_t(&m)[registers] = a[lower];
     const uint32_t b0 = transposed(in[0]), b1 = TILES == 1 ? b0 : transposed(in[TILES - 1]);
     float c[4] = {};
 #pragma unroll
-    for (int n = 0; n < registers; n += 4)
-      md_block_rows::mma(c, make_uint4(m[n], m[n + 1], m[n + 2], m[n + 3]), b0, b1, T{});
+    for (int n = 0; n < TILES; n++)
+      md_block_rows::mma(c, *reinterpret_cast<const uint4 *>(shared.a[lower][n][threadIdx.x % 32]),
+                         b0, b1, T{});
 #pragma unroll
     for (int k = 0; k < TILES; k++) out[k][0] = c[2 * k], out[k][1] = c[2 * k + 1];
   }

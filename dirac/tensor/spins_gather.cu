@@ -10,6 +10,7 @@ template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS, bool WALLS>
 __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 3)
     gather_spins(const __grid_constant__ md_tensor_call call) {
   spin_worker<T, ONE, TILES, PASSES, ENDS, WALLS> work(call);
+  if constexpr (WALLS) __syncthreads(); /* the matrix is there */
   md_release_successor();
   const int64_t group =
       (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * SPIN_GROUP;

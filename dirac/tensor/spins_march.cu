@@ -11,6 +11,11 @@ struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined,
   using base = spin_worker<T, ONE, TILES, false, END == ending::combined, WALLS>;
   static constexpr int sites = 1;
   __device__ explicit spin_marcher(const md_tensor_call &c) : base(c) {}
+  /* Of lane 0, so that the compiler keeps what follows from it once for all lanes: that leaves
+   * registers to the tiles. */
+  static __device__ int warp() {
+    return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
+  }
   __device__ void begin() const {}
   __device__ void leave(const md_march_plan &) const {}
   static __device__ int row_offset() { return 0; }
@@ -29,13 +34,11 @@ struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined,
   }
 };
 
-template <bool ONE, int WARPS, bool WALLS> struct with_spin {
-  static constexpr int warps = WARPS;
+template <bool ONE, bool WALLS> struct with_spin {
+  static constexpr int warps = MARCH_WARPS;
   static constexpr bool waits = false;
   using stage = stacked::stage;
-  template <typename T, ending END, coverage COVER>
-  using registers =
-      std::conditional_t<WARPS == MARCH_WARPS, register_shares<64, 104>, register_shares<0, 0>>;
+  template <typename T, ending END, coverage COVER> using registers = register_shares<64, 104>;
   template <typename T, coverage COVER, bool NARROW>
   using feeder = stacked::feeder<storage<T>::scaled, COVER, NARROW>;
   template <typename T, int TILES, ending END, coverage COVER>
@@ -44,10 +47,9 @@ template <bool ONE, int WARPS, bool WALLS> struct with_spin {
 
 template <typename T, bool ONE, int TILES, bool WALLS = false>
 cudaError_t march_tiles(const md_tensor_call *call, const md_march_plan *plan) {
-  constexpr int warps = TILES == 2 && storage<T>::scaled ? SPIN_WARPS : MARCH_WARPS;
   if constexpr (ONE && !WALLS)
     if (call->walls.slices > 0) return march_tiles<T, ONE, TILES, true>(call, plan);
-  using parts = with_spin<ONE, warps, WALLS>;
+  using parts = with_spin<ONE, WALLS>;
   return call->x ? launch_march<T, TILES, ending::combined, parts>(call, plan)
                  : launch_march<T, TILES, ending::plain, parts>(call, plan);
 }

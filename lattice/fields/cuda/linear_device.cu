@@ -237,7 +237,8 @@ struct sum_space {
 static cudaError_t make_space(const md_context *context, const md_field *x, int quantities,
                               sum_space *s) {
   const md_field u = md_widened(x);
-  const unsigned most = 8 * context->gpu.multiprocessors, all = all_blocks(&u, block_of(&u));
+  const unsigned most = (is_long(x) ? 32 : 8) * context->gpu.multiprocessors;
+  const unsigned all = all_blocks(&u, block_of(&u));
   s->blocks = all < most ? all : most;
   s->n = (size_t)u.n_rhs, s->count = s->n * quantities;
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +

@@ -56,8 +56,9 @@ template <int G, int R> struct long_place {
   }
   __device__ bool has(int round) const { return round * (G * LONG_REALS) < reals; }
 
+  /* Returns the site's scale. */
   template <class S, class T>
-  __device__ void load(const long_view<S> &f, T (&v)[R][LONG_REALS]) const {
+  __device__ T load(const long_view<S> &f, T (&v)[R][LONG_REALS]) const {
     const T scale = is_scaled<S> ? f.scale[site] : 1.0f;
 #pragma unroll
     for (int n = 0; n < R; n++) {
@@ -68,10 +69,11 @@ template <int G, int R> struct long_place {
 #pragma unroll
       for (int i = 0; i < LONG_REALS; i++) v[n][i] = load_real(part.v[i]) * scale;
     }
+    return scale;
   }
-  /* v as it then reads back. */
+  /* v as it then reads back; returns the site's scale. */
   template <class S, class T>
-  __device__ void store(const long_view<S> &f, T (&v)[R][LONG_REALS]) const {
+  __device__ T store(const long_view<S> &f, T (&v)[R][LONG_REALS]) const {
     T scale = 1.0f, inverse = 1.0f;
     if constexpr (is_scaled<S>) {
       float largest = 0.0f;
@@ -97,6 +99,7 @@ template <int G, int R> struct long_place {
       if (active && has(n))
         *reinterpret_cast<vector_of<S, LONG_REALS> *>(f.data + first + n * (G * LONG_REALS)) = part;
     }
+    return scale;
   }
 };
 
@@ -110,6 +113,23 @@ static __device__ inline double product_of(bool active, const T (&u)[R][LONG_REA
 #pragma unroll
     for (int i = 0; i < LONG_REALS; i++) sum += (double)u[n][i] * (double)v[n][i];
   return active ? sum : 0.0;
+}
+
+/* |v|^2. Squares of what half stores are exact in single, which takes half of the conversions. */
+template <class S, class T, int R>
+static __device__ inline double norm_of(bool active, const T (&v)[R][LONG_REALS], T scale) {
+  if constexpr (is_scaled<S>) {
+    const T inverse = inverse_of_scale<S>(scale);
+    double sum = 0.0;
+#pragma unroll
+    for (int n = 0; n < R; n++)
+#pragma unroll
+      for (int i = 0; i < LONG_REALS; i++)
+        sum += (double)((v[n][i] * inverse) * (v[n][i] * inverse));
+    return active ? sum * (double)scale * (double)scale : 0.0;
+  } else {
+    return product_of(active, v, v);
+  }
 }
 
 /* y = a x + b y; with SUMS |y|^2 too, in the terms of multiply_long. */
@@ -128,8 +148,8 @@ static __global__ void combine_long(real_of<X> a, real_of<X> b, long_view<X> x, 
     for (int n = 0; n < R; n++)
 #pragma unroll
       for (int i = 0; i < LONG_REALS; i++) v[n][i] = a * u[n][i] + b * v[n][i];
-    at.store(y, v);
-    if (SUMS) sum.add(product_of(at.active, v, v));
+    const T scale = at.store(y, v);
+    if (SUMS) sum.add(norm_of<Y>(at.active, v, scale));
   }
   if constexpr (SUMS) {
     const unit_sum all = add_threads(sum.sum(to.units[0]));
@@ -148,9 +168,14 @@ static __global__ void multiply_long(long_view<X> x, long_view<Y> y, int64_t sit
   for (int64_t block = blockIdx.x; block * (LONG_THREADS / G) < sites; block += gridDim.x) {
     const long_place<G, R> at(block, sites, components);
     T u[R][LONG_REALS], v[R][LONG_REALS];
-    at.load(x, u);
-    at.load(y, v);
-    const double term = product_of(at.active, u, v);
+    const T scale = at.load(x, u);
+    double term;
+    if ((const void *)x.data == (const void *)y.data) {
+      term = norm_of<X>(at.active, u, scale);
+    } else {
+      at.load(y, v);
+      term = product_of(at.active, u, v);
+    }
     if (largest)
       most = max(most, (unsigned long long)__double_as_longlong(fabs(term)));
     else
