@@ -293,13 +293,16 @@ template <class S, int R> struct spin_marcher {
     add_direction_leg<D>(psi, u, factor, order.sign[D < 2 ? 0 : D < 6 ? 1 : 2], bits & 1u, sum);
     links.leave_as_warp();
   }
-  /* x of a time slice of the tile is to come where its results will lie, in `slot`. */
+  /* x of a time slice of the tile, if there is one, is to come where its results will lie, in
+   * `slot`, as soon as all threads have read the rim there. */
   __device__ void ask_for_x(const md_spin_tile &tile, int t, char *slot) const {
-    const int lane = (int)threadIdx.x, rows = m.y * m.z;
-    if (!a.x || lane >= 32) return;
-    if (lane == 0) md::barrier_expect(x_filled, rows * m.x * m.site_bytes);
+    const int thread = (int)threadIdx.x, rows = m.y * m.z;
+    if (!a.x) return;
+    md::meet(m.computing);
+    if (thread >= 32) return;
+    if (thread == 0) md::barrier_expect(x_filled, rows * m.x * m.site_bytes);
     __syncwarp();
-    for (int r = lane; r < rows; r += 32)
+    for (int r = thread; r < rows; r += 32)
       md::copy_bulk(slot + m.result_bytes + r * m.rim_bytes,
                     reinterpret_cast<const char *>(a.x) + tile_row_at(m, tile, r, t),
                     m.x * m.site_bytes, x_filled);
@@ -314,6 +317,7 @@ template <class S, int R> struct spin_marcher {
       md::barrier_wait(x_filled, x_phase);
       x_phase ^= 1;
     } else {
+      md::meet(m.computing); /* the rim has been read */
       if (active) store_runs(own, order, sum);
       if (walls) md::meet(m.computing);
     }
@@ -353,7 +357,6 @@ template <class S, int R> struct spin_marcher {
         add<5>(beside(5), link, bits, now);
       }
       if (at > t) {
-        md::meet(m.computing); /* the rim has been read, in whose place results lie */
         ask_for_x(tile, at - 1, slot);
         add<6>(near, link, bits_before, before);
       }

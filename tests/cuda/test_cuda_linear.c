@@ -121,7 +121,7 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   drop(&z);
 }
 
-/* What CG in 16 bits does: x and r in single. */
+/* What CG in 16 bits does: x in single, r too or as narrow as p. */
 static void beside_single(void **state) {
   md_context *context = *state;
   static const int rhs[] = {1, 3, 16};
@@ -146,6 +146,14 @@ static void beside_single(void **state) {
     md_linear_cg_update(a, b, &r.device, &p.device, &x.device);
     same(context, &x, "x of CG in 16 bits");
     same(context, &p, "p of CG in 16 bits");
+    drop(&r);
+    make(context, g, narrow[k % 2], rhs[k / 2], 4, &r);
+    MD_REQUIRE(context, md_field_convert(context, &x.device, &x.host)); /* the same bits again */
+    MD_REQUIRE(context, md_field_convert(context, &p.device, &p.host));
+    md_linear_cg_update(a, b, &r.host, &p.host, &x.host);
+    md_linear_cg_update(a, b, &r.device, &p.device, &x.device);
+    same(context, &x, "x of CG with a narrow r");
+    same(context, &p, "p of CG with a narrow r");
     drop(&x);
     drop(&r);
     drop(&p);
