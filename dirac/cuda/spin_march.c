@@ -70,6 +70,9 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
     return best;
   const int half = g->local[0] / 2, slices = md_request_slices(request);
   const int reals = atoi(md_reconstruct_name(request->reconstruct)); /* the table's names */
+  /* With one slice and whole links it adds legs no faster than slow memory brings them. */
+  if (real_bytes == 4 && slices == 1 && reals == MD_LINK_REALS && !md_memory_is_slow(gpu))
+    return best;
   double least = INFINITY;
   for (int x = 1; x <= half; x++)
     for (int y = 1; y <= g->local[1]; y++)
