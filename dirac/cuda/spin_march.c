@@ -4,7 +4,9 @@
 #include <math.h>
 #include <stdlib.h>
 
-enum { LEAST_THREADS = 32, LEAST_LINK_SLOTS = 4 };
+enum { LEAST_THREADS = 32, LEAST_LINK_SLOTS = 4, LEAST_SLICES = 3 };
+/* A segment has two steps more than slices. */
+static const double START = 2.0;
 
 static int round_up(int n, int to) {
   return (n + to - 1) / to * to;
@@ -54,7 +56,7 @@ static double step_clocks(const md_spin_march *m, int link_bytes, const md_devic
   return cbrt(pow(through, 3.0) + pow(legs, 3.0) + pow(of_memory, 3.0) + pow(copies, 3.0));
 }
 
-/* Of the block with most work; a segment has two steps more than slices. */
+/* Of the block with most work. */
 static double clocks_of(const md_spin_march *m, int link_bytes, const md_device_facts *gpu) {
   const md_march_share *s = &m->share;
   const int steps = s->full * (s->slices + 2) + (s->owners > 0 ? s->own + 2 : 0);
@@ -65,8 +67,10 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
                                  const md_device_facts *gpu) {
   md_spin_march best = {0};
   const int real_bytes = (int)md_precision_bytes(request->precision);
-  if (!md_action_has_spin(request->action) || request->n_rhs != 1 || g->halo_sites > 0 ||
-      gpu->code < 90 || real_bytes == 2)
+  const bool divided = g->halo_sites > 0;
+  if (!md_action_has_spin(request->action) || request->n_rhs != 1 || gpu->code < 90 ||
+      real_bytes == 2 || g->split[MD_X] || g->split[MD_Y] || g->split[MD_Z] ||
+      (divided && g->local[MD_T] < LEAST_SLICES))
     return best;
   const int half = g->local[0] / 2, slices = md_request_slices(request);
   const int reals = atoi(md_reconstruct_name(request->reconstruct)); /* the table's names */
@@ -81,12 +85,13 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
         if (half % x || g->local[1] % y || g->local[2] % z) continue;
         md_spin_march m = {.x = x, .y = y, .z = z, .columns = slices};
         if (!lay_out(gpu, request, reals, &m)) continue;
-        const int tiles = half / x * (g->local[1] / y) * (g->local[2] / z);
-        m.share = md_march_share_out(tiles, g->local[MD_T], gpu->multiprocessors, 2.0);
+        m.tiles = half / x * (g->local[1] / y) * (g->local[2] / z);
+        m.share = md_march_share_out(m.tiles, g->local[MD_T], gpu->multiprocessors, START);
         const double clocks = clocks_of(&m, MD_DIRECTIONS * reals * real_bytes, gpu);
         if (clocks < least) least = clocks, best = m;
       }
   if (best.x == 0) return best;
+  best.divided = divided;
   best.half = half, best.ly = g->local[1], best.lz = g->local[2], best.lt = g->local[MD_T];
   best.by_row = md_divisor_of(best.x * slices);
   best.by_columns = md_divisor_of(slices);
@@ -99,9 +104,21 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
   return best;
 }
 
+md_spin_march md_spin_march_part(const md_spin_march *m, md_range range) {
+  md_spin_march part = *m;
+  if (range == MD_RANGE_ALL || (!m->divided && range == MD_RANGE_INTERIOR)) return part;
+  part.share = (md_march_share){0};
+  if (!m->divided) return part;
+  part.ends = range == MD_RANGE_BOUNDARY;
+  part.shift = part.ends ? 0 : 1;
+  part.share = md_march_share_out(part.ends ? 2 * m->tiles : m->tiles, part.ends ? 1 : m->lt - 2,
+                                  m->share.blocks, START);
+  return part;
+}
+
 void md_spin_march_order(const md_spin_march *m, int32_t *order) {
-  const int tiles = m->half / m->x * (m->ly / m->y) * (m->lz / m->z), rows = m->y * m->z;
-  for (int column = 0; column < tiles; column++) {
+  const int rows = m->y * m->z;
+  for (int column = 0; column < m->tiles; column++) {
     const md_spin_tile tile = md_spin_tile_of(m, column);
     for (int t = 0; t < m->lt; t++)
       for (int r = 0; r < rows; r++)

@@ -392,7 +392,7 @@ __launch_bounds__((sizeof(S) == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE) + MD_
   __syncthreads();
   md_march_walk walk = md_march_begin(&m.share, (int)blockIdx.x);
   const auto next = [&](int *column, int *t, int *last) {
-    return md_march_next(&m.share, (int)blockIdx.x, &walk, column, t, last);
+    return md_spin_march_next(&m, (int)blockIdx.x, &walk, column, t, last);
   };
   const int feeder = ((int)threadIdx.x - m.computing) / 32;
   int column, t, last;
@@ -419,8 +419,11 @@ __launch_bounds__((sizeof(S) == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE) + MD_
 }
 
 template <class S, int R>
-static int launch_spin_march(const md_spin_march &m, const spin_arguments<S> &a, void *queue) {
+static int launch_spin_march(const md_spin_march &whole, md_range range, const spin_arguments<S> &a,
+                             void *queue) {
+  const md_spin_march m = md_spin_march_part(&whole, range);
   const auto kernel = march_spins<S, R>;
+  if (m.share.blocks == 0) return 0;
   const cudaError_t error =
       cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, m.shared_bytes);
   if (error != cudaSuccess) return (int)error;

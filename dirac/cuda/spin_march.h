@@ -5,11 +5,12 @@
 
 MD_C_BEGIN
 
-/* The march of quarks with four spins on CUDA cores: one right-hand side in double or single on an
- * undivided lattice. A tile is a box of sites of one parity along x/2, y and z; a block walks along
- * t through the column above it (dirac/march_share.h). The source sites of a time slice of the tile
- * and around it come once into a ring of slots in shared memory, whole rows along x by a copy; the
- * links of the tile's sites come into another, one direction of all sites in a slot. */
+/* The march of quarks with four spins on CUDA cores: one right-hand side in double or single on a
+ * lattice that is undivided or divided along t. A tile is a box of sites of one parity along x/2, y
+ * and z; a block walks along t through the column above it (dirac/march_share.h). The source sites
+ * of a time slice of the tile and around it come once into a ring of slots in shared memory, whole
+ * rows along x by a copy; the links of the tile's sites come into another, one direction of all
+ * sites in a slot. */
 typedef struct md_spin_march {
   int x, y, z, sites;           /* of a tile; x 0: no march */
   int half, ly, lz, lt;         /* of the lattice, half its extent in x */
@@ -22,7 +23,11 @@ typedef struct md_spin_march {
   int result_bytes;             /* from the start of a slot to the results, rows as in the rim, in
                                    whose place they lie where it is large enough */
   int slot_bytes, link_bytes, shared_bytes;
+  int tiles; /* of a time slice */
   md_march_share share;
+  bool divided; /* along t: other ranks have the slices before the first and after the last one */
+  int shift;    /* of a part of the slices: segments of the share begin so much later; */
+  bool ends;    /* the first and the last slice of a tile are two columns of the share */
   md_divisor by_row, by_columns, by_y;    /* x columns, columns, y */
   int band;                               /* tiles along y that are walked together */
   md_divisor by_tiles, by_band, by_layer; /* tiles along x, of a band, of it in all of z */
@@ -103,6 +108,19 @@ MD_HOST_DEVICE int md_spin_neighbour(const md_spin_march *m, int r, int directio
  * estimate. */
 md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geometry *geometry,
                                  const md_device_facts *gpu);
+/* The part of a march that serves a range, on an undivided lattice all of it or, share.blocks 0,
+ * nothing. */
+md_spin_march md_spin_march_part(const md_spin_march *m, md_range range);
+/* The next segment of a block, slices t to last of a tile; false at the end. */
+MD_HOST_DEVICE bool md_spin_march_next(const md_spin_march *m, int block, md_march_walk *walk,
+                                       int *column, int *t, int *last) {
+  if (!md_march_next(&m->share, block, walk, column, t, last)) return false;
+  const bool upper = m->ends && *column >= m->tiles;
+  const int shift = upper ? m->lt - 1 : m->shift;
+  if (upper) *column -= m->tiles;
+  *t += shift, *last += shift;
+  return true;
+}
 /* order[slot] = site; slots are tile after tile, of each its time slices one after the other, of
  * each its rows. */
 void md_spin_march_order(const md_spin_march *m, int32_t *order);

@@ -55,8 +55,8 @@ typedef struct md_stencil {
   int pairs;                           /* 4 for each link field */
   int reals[MD_MOST_LINK_FIELDS];      /* R of a field: 18, 12, 8; 13, 9 of the second; 0: none */
   double largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it, 13 and 9 reals s */
-  const int32_t *order;   /* site of a slot, those of the interior first; NULL: slot V; n_rhs > 1,
-                             and four spins */
+  const int32_t *order;   /* site of a slot, those of the interior first but in a march; NULL: slot
+                             V; n_rhs > 1, and four spins */
   md_slot_range range[3]; /* of each md_range; with an order never a list */
   bool keep_links;        /* in L2: all of them fit */
   int few_slots;          /* up to so many, four threads share one; n_rhs == 1 */

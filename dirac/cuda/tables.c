@@ -4,6 +4,7 @@
 #include "dirac/cuda/stencil.h"
 
 #include <stdlib.h>
+#include <string.h>
 
 int md_stencil_reals(const md_backend_request *request, int field) {
   const bool there = field < md_action_get(request->action)->fields;
@@ -214,13 +215,17 @@ static md_status load_tables(md_context *context, const md_links *links,
                       (const void **)&st->rows));
     MD_TRY(copy_table(context, "rows of the stencil", t->long_rows[p], rows * sizeof(md_long_row),
                       (const void **)&st->long_rows));
-    if (t->order) put_interior_first(links, p, t->blocks, t->order);
+    if (t->order && march.x > 0)
+      memcpy(t->order, t->blocks, (size_t)g->sites * sizeof *t->order);
+    else if (t->order)
+      put_interior_first(links, p, t->blocks, t->order);
     MD_TRY(copy_table(context, "order of sites", t->order, (size_t)g->sites * sizeof *t->order,
                       (const void **)&st->order));
     for (int r = 0; r < 3; r++)
       st->range[r] = (md_slot_range){.count = (int32_t)st->slots, .gap_at = (int32_t)st->slots};
     st->range[MD_RANGE_BOUNDARY].count = 0;
-    if (g->halo_sites > 0 && !md_counts(context)) MD_TRY(make_ranges(context, links, st, t->order));
+    if (g->halo_sites > 0 && march.x == 0 && !md_counts(context))
+      MD_TRY(make_ranges(context, links, st, t->order));
   }
   return MD_OK;
 }

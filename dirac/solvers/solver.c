@@ -286,7 +286,7 @@ int md_solver_at_once(const md_dirac *dirac, int n_rhs) {
 
 /* With a fifth dimension one right-hand side has the columns of a tile, and a march on a GPU:
  * twelve at once take 1.3 to 1.9 times as long as one after the other (bench/tried.md). Across
- * ranks numbers of more than 16 bits are gathered. */
+ * ranks numbers of more than 16 bits may be gathered. */
 static bool goes_alone(md_context *context, const char *backend, const int *local,
                        const md_backend_request *request) {
   const md_backend *found;

@@ -170,6 +170,36 @@ static void plans_fit_any_gpu(void **state) {
   assert_true(plans > 150);
 }
 
+/* With t divided interior and boundary walk through every slice of every tile once, the boundary
+ * through the first and the last one. */
+static void parts_are_all(void **state) {
+  static const int dims[][MD_DIMS] = {{8, 8, 8, 4}, {24, 24, 24, 16}, {32, 32, 4, 6}};
+  const md_device_facts gpu = facts_of(90, 132, 227);
+  for (int i = 0; i < 3; i++) {
+    const int *d = dims[i];
+    md_geometry *g = md_test_geometry(*state, d[0], d[1], d[2], d[3], false);
+    md_spin_march m = plan_of(g, &gpu, MD_DOUBLE, 8);
+    assert_int_equal(md_spin_march_part(&m, MD_RANGE_BOUNDARY).share.blocks, 0);
+    assert_int_equal(md_spin_march_part(&m, MD_RANGE_INTERIOR).share.slices, m.lt);
+    m.divided = true;
+    int *walked = calloc((size_t)(m.tiles * m.lt), sizeof *walked);
+    for (int range = MD_RANGE_INTERIOR; range <= MD_RANGE_BOUNDARY; range++) {
+      const md_spin_march part = md_spin_march_part(&m, (md_range)range);
+      for (int block = 0, column, t, last; block < part.share.blocks; block++) {
+        md_march_walk w = md_march_begin(&part.share, block);
+        while (md_spin_march_next(&part, block, &w, &column, &t, &last))
+          for (; t <= last; t++) {
+            assert_true((t == 0 || t == m.lt - 1) == (range == MD_RANGE_BOUNDARY));
+            walked[column * m.lt + t]++;
+          }
+      }
+    }
+    for (int k = 0; k < m.tiles * m.lt; k++) assert_int_equal(walked[k], 1);
+    free(walked);
+    md_geometry_destroy(g);
+  }
+}
+
 static void others_gather(void **state) {
   const md_device_facts hopper = facts_of(90, 132, 227), ampere = facts_of(80, 108, 163);
   md_geometry *g = md_test_geometry(*state, 8, 8, 8, 8, false);
@@ -182,7 +212,7 @@ static void others_gather(void **state) {
   md_geometry_destroy(split);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(rows_hold_neighbours),
-                                    cmocka_unit_test(plans_fit_any_gpu),
-                                    cmocka_unit_test(others_gather)};
+static struct CMUnitTest tests[] = {
+    cmocka_unit_test(rows_hold_neighbours), cmocka_unit_test(plans_fit_any_gpu),
+    cmocka_unit_test(parts_are_all), cmocka_unit_test(others_gather)};
 MD_RUN_TESTS(tests)
