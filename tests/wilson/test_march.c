@@ -136,7 +136,8 @@ static void check_plan(const md_geometry *g, const md_device_facts *gpu, int rea
   assert_in_range(m->threads, 1, real_bytes == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE);
   assert_int_equal(m->slots, MD_SPIN_SLOTS);
   assert_in_range(m->link_slots, 2, MD_SPIN_LINK_SLOTS);
-  assert_true(16 * (MD_SPIN_SLOTS + MD_SPIN_LINK_SLOTS) + 8 * MD_SPIN_SLOTS <= MD_SPIN_BARRIERS);
+  assert_true(16 * (MD_SPIN_SLOTS + MD_SPIN_LINK_SLOTS) + 8 * (MD_SPIN_SLOTS + 1) <=
+              MD_SPIN_BARRIERS);
   assert_true(MD_SPIN_BARRIERS + m->slots * m->slot_bytes + m->link_slots * m->link_bytes <=
               m->shared_bytes);
   assert_true(m->shared_bytes <= gpu->block_shared_bytes);
