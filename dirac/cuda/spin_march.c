@@ -59,7 +59,7 @@ static double step_clocks(const md_spin_march *m, int link_bytes, const md_devic
 /* Of the block with most work. */
 static double clocks_of(const md_spin_march *m, int link_bytes, const md_device_facts *gpu) {
   const md_march_share *s = &m->share;
-  const int steps = s->full * (s->slices + 2) + (s->owners > 0 ? s->own + 2 : 0);
+  const double steps = s->full * (s->slices + START) + (s->owners > 0 ? s->own + START : 0.0);
   return steps * step_clocks(m, link_bytes, gpu);
 }
 
