@@ -7,6 +7,11 @@
  * (spins 0 and 1, or 2 and 3), and the links towards result g. */
 namespace stacked {
 
+/* The compiler is to keep v, in memory if need be, instead of working it out anew for each site. */
+__device__ inline void keep(uint32_t &v) {
+  asm volatile("" : "+r"(v));
+}
+
 /* How a lane's direction t mixes spins, see md_spin_partner_of; in t+4, and all over for H^dag, the
  * sign is the other. number(s, v): what is added to v[s]. */
 template <typename T> struct mixing {
@@ -21,7 +26,9 @@ template <typename T> struct mixing {
       if (s < 2) select[s] = (p.turn % 2 ? 0x1032 : 0x3210) + p.spin % 2 * 0x4444;
       sign[s] =
           one | (p.turn == 1 || p.turn == 2 ? 0x8000u : 0u) | (p.turn >= 2 ? 0x80000000u : 0u);
+      keep(sign[s]);
     }
+    keep(select[0]), keep(select[1]);
   }
   template <bool AHEAD> __device__ uint32_t projected(int s, const uint32_t v[4]) const {
     const uint32_t partner = __byte_perm(v[s < 2 ? 2 : 0], v[s < 2 ? 3 : 1], select[s % 2]);
@@ -224,12 +231,17 @@ struct spin_worker {
     }
     return common;
   }
-  /* c = the matrix times c, of all tiles, where it multiplies the hop. Returns by how much its unit
-   * grows: what eight legs come to is stored in half on the way. */
-  __device__ int multiply_slices(sums &c) const {
-    if constexpr (!WALLS || ENDS) return 0;
+  /* What eight legs come to is stored in half before the matrix multiplies it: links are smaller
+   * then, by so many powers of two. */
+  static constexpr int smaller = WALLS && !ENDS && scaled ? 7 : 0;
+  static __device__ uint32_t lowered(uint32_t factor) {
+    const __half2 by = __float2half2_rn(1.0f / (1 << smaller));
+    const __half2 product = __hmul2(*reinterpret_cast<const __half2 *>(&factor), by);
+    return *reinterpret_cast<const uint32_t *>(&product);
+  }
+  /* c = the matrix times c, of all tiles, where it multiplies the hop. */
+  __device__ void multiply_slices(sums &c) const {
     if constexpr (WALLS && !ENDS) {
-      constexpr int grows = scaled ? 7 : 0;
 #pragma unroll
       for (int s = 0; s < 4; s++) {
         uint32_t of[TILES];
@@ -237,25 +249,30 @@ struct spin_worker {
 #pragma unroll
         for (int k = 0; k < TILES; k++) {
           const real *own = c[k][s / 2] + 2 * (s % 2);
-          of[k] = narrow(T{}, own[0] / (1 << grows), own[1] / (1 << grows));
+          of[k] = narrow(T{}, own[0], own[1]);
         }
         walls.apply(s / 2, of, v);
 #pragma unroll
         for (int k = 0; k < TILES; k++)
           for (int i = 0; i < 2; i++) c[k][s / 2][2 * (s % 2) + i] = v[k][i];
       }
-      return grows;
     }
   }
-  /* Largest |c| as float bits, those of NaN where there is one: idle lanes repeat others. */
+  static __device__ void take_larger(float &most, float v) {
+    asm("max.NaN.f32 %0, %0, %1;" : "+f"(most) : "f"(fabsf(v)));
+  }
+  /* Largest |c| as float bits, those of NaN where there is one: idle lanes repeat others. Behind a
+   * matrix by several chains, as each step waits for the one before; else registers are short. */
   static __device__ uint32_t largest(const sums &c) {
-    float most = 0.0f;
+    constexpr int chains = WALLS ? 4 : 1;
+    float most[chains] = {};
 #pragma unroll
-    for (int k = 0; k < TILES; k++)
+    for (int i = 0; i < 8 * TILES; i++) take_larger(most[i % chains], c[i / 8][i / 4 % 2][i % 4]);
 #pragma unroll
-      for (int i = 0; i < 8; i++)
-        asm("max.NaN.f32 %0, %0, %1;" : "+f"(most) : "f"(fabsf(c[k][i / 4][i % 4])));
-    return __reduce_max_sync(0xffffffffu, __float_as_uint(most));
+    for (int left = chains / 2; left > 0; left /= 2)
+#pragma unroll
+      for (int n = 0; n < left; n++) take_larger(most[n], most[n + left]);
+    return __reduce_max_sync(0xffffffffu, __float_as_uint(most[0]));
   }
   /* Rounds and stores. */
   __device__ void store(const sums &c, int first, int64_t site, real factor) const {
@@ -300,6 +317,7 @@ struct spin_worker {
   __device__ void run(int64_t site, const char *ahead, const char *behind, factors f, int unit,
                       bool assigned, NEXT next) {
     number b[2][3];
+    if constexpr (smaller) f = {lowered(f.forward), lowered(f.backward)};
 #pragma unroll
     for (int n = 0; n < 6; n++)
       b[n / 3][n % 3] = column_of(T{}, piece_of(links, n), n < 3 ? f.forward : f.backward, at.g);
@@ -315,7 +333,8 @@ struct spin_worker {
     sums c;
     const ending_numbers end = load_ending(0, site);
     multiply(c, 0, ahead, behind, b);
-    const int common = combine(c, 0, end, unit + multiply_slices(c));
+    multiply_slices(c);
+    const int common = combine(c, 0, end, unit + smaller);
     if constexpr (scaled) {
       const uint32_t most = largest(c);
       float factor;
