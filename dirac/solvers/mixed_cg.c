@@ -22,6 +22,11 @@ typedef struct mixed_cg {
                          deflation */
   bool due;           /* an update, as soon as no step is under way */
   bool whole;         /* the fields are as between two iterations: no step is under way */
+  /* Directions that x still lacks, so many of `kept` times `of`; kept has no data where x takes
+   * each at once. */
+  md_field kept[MD_LINEAR_MOST_DIRECTIONS];
+  double of[MD_LINEAR_MOST_DIRECTIONS][MD_MAX_RHS];
+  int lacking;
   md_deflation deflation;
   bool deflates;
   bool narrow;   /* r is in the inner precision */
@@ -35,6 +40,7 @@ typedef struct mixed_cg {
 static void destroy(mixed_cg *m) {
   md_field *fields[] = {&m->r, &m->x, &m->p, &m->a_p};
   for (size_t i = 0; i < sizeof fields / sizeof *fields; i++) md_field_destroy(fields[i]);
+  for (int k = 0; k < MD_LINEAR_MOST_DIRECTIONS; k++) md_field_destroy(&m->kept[k]);
   if (MINIDIRAC_HAVE_CUDA) md_cg_steps_destroy(m->steps);
   md_deflation_destroy(&m->deflation);
   md_outer_destroy(&m->outer);
@@ -106,10 +112,27 @@ static void move_numbers(mixed_cg *m, bool save) {
   if (m->deflates) move(save, at, (double *)m->deflation.gram, gram_numbers(m));
 }
 
+/* x takes what it lacks. */
+static void complete(mixed_cg *m) {
+  md_linear_cg_add(m->lacking, m->of, m->kept, &m->x);
+  m->lacking = 0;
+}
+
 static void save(mixed_cg *m) {
+  complete(m);
   if (!m->saved) return;
   m->state->more.fields = always_saved(m) + 2 * m->deflation.count;
   move_numbers(m, true);
+}
+
+/* On a device, where bytes decide, x in single takes more of them than directions in 16 bits. */
+static md_status create_kept(mixed_cg *m) {
+  const bool narrow = md_precision_bytes(m->inner->precision) == 2;
+  if (m->inner->shape.space != MD_DEVICE || m->inner->shape.n_rhs > 1 || !narrow || m->steps)
+    return MD_OK;
+  for (int k = 0; k < MD_LINEAR_MOST_DIRECTIONS; k++)
+    MD_TRY(md_operator_field(m->context, m->inner, &m->kept[k]));
+  return MD_OK;
 }
 
 static md_status create(mixed_cg *m) {
@@ -125,6 +148,7 @@ static md_status create(mixed_cg *m) {
   if (MINIDIRAC_HAVE_CUDA && !m->flexible && md_normal_fuses(m->inner, m->r.precision))
     MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
                               md_cg_keeps_states(m->request), &m->steps));
+  MD_TRY(create_kept(m));
   if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
   return md_operator_field(m->context, m->inner, &m->a_p);
 }
@@ -142,6 +166,7 @@ static md_status hand_down(mixed_cg *m) {
   for (int r = 0; r < m->state->n_rhs; r++) one[r] = 1.0;
   MD_TRY(md_outer_hand_down(&m->outer, true, &m->r));
   md_linear_zero(&m->x);
+  m->lacking = 0;
   if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
   MD_TRY(md_linear_norm2(m->context, &m->r, one, m->outer.norm2));
   md_outer_go_on(&m->outer);
@@ -226,6 +251,7 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
 static md_status update(mixed_cg *m) {
   double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
   memcpy(unit_before, m->outer.unit, sizeof unit_before);
+  complete(m);
   md_linear_axpy(m->step.alpha, &m->p, &m->x);
   MD_TRY(update_solution(m));
   MD_TRY(hand_down(m));
@@ -255,6 +281,20 @@ static inline md_status fused_step(mixed_cg *m, bool *sound) {
   return md_cg_steps_next(m->context, m->steps, then, m->step.alpha, m->outer.norm2, sound);
 }
 
+/* x += alpha p, now or with others, and the next p. */
+static void take_direction(mixed_cg *m) {
+  const md_cg_step *s = &m->step;
+  md_field *before = &m->kept[m->lacking];
+  if (!before->data) {
+    md_linear_cg_update(s->alpha, s->beta, &m->r, &m->p, &m->x);
+    return;
+  }
+  md_field_swap(before, &m->p);
+  memcpy(m->of[m->lacking], s->alpha, sizeof *m->of);
+  md_linear_cg_direction(s->beta, &m->r, before, &m->p);
+  if (++m->lacking == MD_LINEAR_MOST_DIRECTIONS) complete(m);
+}
+
 /* On the host an update comes with the iteration that asks for it, on a device one later, whether
  * the state was read in between or not. */
 static md_status iterate_once(mixed_cg *m) {
@@ -265,7 +305,7 @@ static md_status iterate_once(mixed_cg *m) {
   m->due = md_outer_count(&m->outer) || m->due;
   if (m->steps ? was_due : m->due) return update(m);
   if (m->steps) return m->whole ? begin_steps(m) : MD_OK;
-  md_linear_cg_update(m->step.alpha, m->step.beta, &m->r, &m->p, &m->x);
+  take_direction(m);
   return MD_OK;
 }
 

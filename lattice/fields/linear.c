@@ -68,6 +68,19 @@ void md_linear_cg_update(const double *a, const double *b, const md_field *r, md
   md_linear_cg_updates(1, 1, &a, &b, &r, &p, &x);
 }
 
+void md_linear_cg_direction(const double *b, const md_field *r, const md_field *p, md_field *next) {
+  const md_linear_table *t = narrower(r, p);
+  if (t->cg_direction && t->cg_direction(b, r, p, next)) return;
+  md_linear_copy(next, p);
+  md_linear_xpby(r, b, next);
+}
+
+void md_linear_cg_add(int count, const double (*a)[MD_MAX_RHS], const md_field *p, md_field *x) {
+  const md_linear_table *t = narrower(p, x);
+  if (count > 0 && t->cg_add && t->cg_add(count, a, p, x)) return;
+  for (int k = 0; k < count; k++) md_linear_axpy(a[k], &p[k], x);
+}
+
 void md_linear_cg_updates(int count, int steps, const double *const *a, const double *const *b,
                           const md_field *const *r, md_field *const *p, md_field *const *x) {
   if (count > 0 && steps > 0) table_of(p[0])->cg_updates(count, steps, a, b, r, p, x);

@@ -51,9 +51,16 @@ md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_fi
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);
-/* The same for `count` pairs p[k], x[k] of one precision, `steps` times with the residuals r[0],
- * r[1], ...: x = x + a[k * steps + j] p, p = r[j] + b[k * steps + j] p. On the host every residual
- * is read once for several pairs and every pair once for all steps. */
+/* Where x is updated for several directions at once: next = r + b p, a field of p's precision that
+ * is neither; and x += a[0] p[0] + a[1] p[1] + ... of directions of one precision, at most
+ * MD_LINEAR_MOST_DIRECTIONS, a[k][rhs]. A device reads and writes the last x once where sites have
+ * many reals. */
+enum { MD_LINEAR_MOST_DIRECTIONS = 4 };
+void md_linear_cg_direction(const double *b, const md_field *r, const md_field *p, md_field *next);
+void md_linear_cg_add(int count, const double (*a)[MD_MAX_RHS], const md_field *p, md_field *x);
+/* The same as md_linear_cg_update for `count` pairs p[k], x[k] of one precision, `steps` times with
+ * the residuals r[0], r[1], ...: x = x + a[k * steps + j] p, p = r[j] + b[k * steps + j] p. On the
+ * host every residual is read once for several pairs and every pair once for all steps. */
 enum { MD_LINEAR_MOST_STEPS = 4 };
 void md_linear_cg_updates(int count, int steps, const double *const *a, const double *const *b,
                           const md_field *const *r, md_field *const *p, md_field *const *x);

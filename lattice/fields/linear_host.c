@@ -378,4 +378,4 @@ static void copy(md_field *out, const md_field *in) {
 }
 
 const md_linear_table MD_JOIN(md_linear_host_, MD_JOIN(SUFFIX, MD_JOIN(_, MD_ISA))) = {
-    copy, axpby, axpy_complex, dot, dots, axpy_norm2, cg_updates};
+    copy, axpby, axpy_complex, dot, dots, axpy_norm2, cg_updates, NULL, NULL};

@@ -23,6 +23,9 @@ typedef struct md_linear_table {
                           const double *guess, double *norms);
   void (*cg_updates)(int count, int steps, const double *const *a, const double *const *b,
                      const md_field *const *r, md_field *const *p, md_field *const *x);
+  /* In one pass; false, with nothing done, for fields that these do not serve. NULL: for any. */
+  bool (*cg_direction)(const double *b, const md_field *r, const md_field *p, md_field *next);
+  bool (*cg_add)(int count, const double (*a)[MD_MAX_RHS], const md_field *p, md_field *x);
 } md_linear_table;
 MD_DECLARE_EVERY_PRECISION(const md_linear_table, md_linear_host);
 /* Those of one instruction set, by precision. */

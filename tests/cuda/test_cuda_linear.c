@@ -51,6 +51,31 @@ static void same_sums(const double *host, const double *device, int n, double si
   }
 }
 
+/* What x takes of several directions; p is overwritten. */
+static void directions(md_context *context, pair *r, pair *p, pair *x) {
+  double of[MD_LINEAR_MOST_DIRECTIONS][MD_MAX_RHS], b[MD_MAX_RHS];
+  pair next;
+  make(context, p->host.geometry, p->host.precision, p->host.n_rhs, 5, &next);
+  for (int n = 0; n < MD_MAX_RHS; n++) {
+    b[n] = 0.25 - 0.01 * n;
+    for (int k = 0; k < MD_LINEAR_MOST_DIRECTIONS; k++) of[k][n] = 0.5 - 0.3 * k + 0.02 * n;
+  }
+  md_linear_cg_direction(b, &r->host, &p->host, &next.host);
+  md_linear_cg_direction(b, &r->device, &p->device, &next.device);
+  same(context, &next, "next of cg_direction");
+  MD_REQUIRE(context,
+             md_field_convert(context, &next.device, &next.host)); /* the same bits again */
+  const md_field on_host[] = {p->host, next.host, p->host, next.host};
+  const md_field on_device[] = {p->device, next.device, p->device, next.device};
+  for (int count = 0; count <= MD_LINEAR_MOST_DIRECTIONS; count += 2) {
+    md_linear_cg_add(count, of, on_host, &x->host);
+    md_linear_cg_add(count, of, on_device, &x->device);
+    same(context, x, "x of cg_add");
+    MD_REQUIRE(context, md_field_convert(context, &x->device, &x->host));
+  }
+  drop(&next);
+}
+
 static void check(md_context *context, const md_geometry *g, md_precision precision, int n_rhs) {
   double a[MD_MAX_RHS], b[MD_MAX_RHS], on_host[MD_MAX_RHS], on_device[MD_MAX_RHS];
   double again[MD_MAX_RHS];
@@ -91,6 +116,9 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   md_linear_cg_update(a, b, &x.device, &y.device, &z.device);
   same(context, &y, "p of cg_update");
   same(context, &z, "x of cg_update");
+  MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
+  MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
+  directions(context, &x, &y, &z);
   MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
   MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host));
@@ -153,6 +181,9 @@ static void beside_single(void **state) {
     md_linear_cg_update(a, b, &r.host, &p.host, &x.host);
     md_linear_cg_update(a, b, &r.device, &p.device, &x.device);
     same(context, &x, "x of CG with a narrow r");
+    MD_REQUIRE(context, md_field_convert(context, &x.device, &x.host)); /* the same bits again */
+    MD_REQUIRE(context, md_field_convert(context, &p.device, &p.host));
+    directions(context, &r, &p, &x);
     same(context, &p, "p of CG with a narrow r");
     drop(&x);
     drop(&r);

@@ -88,6 +88,21 @@ static void check(const md_field *got, const double *p, const md_field *u, const
     }
 }
 
+/* What x of f or of w takes of several directions, with residuals of w. */
+static void directions(fixture *f, fixture *w) {
+  double one[MD_MAX_RHS], of[2][MD_MAX_RHS], both[MD_MAX_RHS];
+  for (int r = 0; r < MD_MAX_RHS; r++) {
+    one[r] = 1.0;
+    of[0][r] = f->a[r], of[1][r] = 0.5 * f->a[r];
+    both[r] = of[0][r] + of[1][r];
+  }
+  md_linear_cg_direction(f->b, &w->old_z, &f->old_x, &f->x);
+  check(&f->x, one, &w->old_z, f->b, &f->old_x);
+  md_linear_copy(&w->y, &w->old_y);
+  md_linear_cg_add(2, of, (md_field[]){f->old_x, f->old_x}, &w->y);
+  check(&w->y, both, &f->old_x, one, &w->old_y);
+}
+
 static void updates(void **state) {
   double one[MD_MAX_RHS], norm[MD_MAX_RHS], again[MD_MAX_RHS];
   for (int r = 0; r < MD_MAX_RHS; r++) one[r] = 1.0;
@@ -108,6 +123,7 @@ static void updates(void **state) {
     md_linear_cg_update(f.a, f.b, &f.z, &f.x, &f.y); /* y += a x; x = z + b x */
     check(&f.y, f.a, &f.old_x, one, &f.old_y);
     check(&f.x, one, &f.old_z, f.b, &f.old_x);
+    directions(&f, &f);
     md_linear_zero(&f.x);
     MD_REQUIRE(*state, md_linear_norm2(*state, &f.x, NULL, norm));
     assert_true(norm[0] == 0.0);
@@ -136,6 +152,7 @@ static void narrow_beside_single(void **state) {
     md_linear_cg_update(f.a, f.b, &w.z, &f.x, &w.y);
     check(&w.y, f.a, &f.old_x, one, &w.old_y);
     check(&f.x, one, &w.old_z, f.b, &f.old_x);
+    directions(&f, &w);
     for (int r = 0; r < narrow[s].n_rhs; r++) assert_true(norm[r] == again[r]);
     MD_REQUIRE(*state, md_linear_dot(*state, &w.z, &f.old_z, NULL, norm));
     MD_REQUIRE(*state, md_linear_dot(*state, &f.old_z, &w.z, NULL, again));

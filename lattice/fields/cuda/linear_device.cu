@@ -5,7 +5,6 @@
 #include "lattice/fields/cuda/long_sites.cuh"
 
 extern "C" {
-#include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
 }
 #include <math.h>
@@ -154,7 +153,7 @@ static void queue_combine(const double *a, const md_field *x, const double *b, m
       using T = real_of<S>;
       combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
                    rounds(), false><<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(
-          (T)one_of(a), (T)one_of(b), of_x, of_y, x->sites, x->components, block_sums{});
+          (T)one_of(a), (T)one_of(b), of_x, of_y, of_y, x->sites, x->components, block_sums{});
     });
   const md_field u = md_widened(x), v = md_widened(y);
   const dim3 block = block_of(&u);
@@ -195,7 +194,7 @@ static void queue_axpy_norm2(const double *a, const md_field *x, md_field *y, co
     using T = real_of<S>;
     combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
                  rounds(), true><<<p.blocks, LONG_THREADS, 0, md_stream()>>>(
-        (T)a[0], T(1), of_x, of_y, x->sites, x->components, p.to);
+        (T)a[0], T(1), of_x, of_y, of_y, x->sites, x->components, p.to);
   });
 }
 
@@ -396,8 +395,34 @@ template <class S> struct linear_device {
       for (int j = 0; j < steps; j++)
         cg_update(a[k * steps + j], b[k * steps + j], r[j], p[k], x[k]);
   }
-  static constexpr md_linear_table table = {copy, axpby,      axpy_complex, dot,
-                                            dots, axpy_norm2, cg_updates};
+  static bool cg_direction(const double *b, const md_field *r, const md_field *p, md_field *next) {
+    if (!is_long(p)) return false;
+    with_long<S>(r, p, [&](auto of_r, auto of_p, auto lanes, auto rounds) {
+      using number = typename decltype(of_p)::number;
+      using T = real_of<S>;
+      combine_long<typename decltype(of_r)::number, number, lanes(), rounds(), false>
+          <<<long_blocks<lanes()>(p), LONG_THREADS, 0, md_stream()>>>(
+              T(1), (T)b[0], of_r, of_p, long_view_of<number>(next), p->sites, p->components,
+              block_sums{});
+    });
+    return true;
+  }
+  static bool cg_add(int count, const double (*a)[MD_MAX_RHS], const md_field *p, md_field *x) {
+    if (!is_long(x)) return false;
+    with_long<S>(p, x, [&](auto of_p, auto of_x, auto lanes, auto rounds) {
+      using number = typename decltype(of_p)::number;
+      long_directions<number> d = {};
+      d.count = count;
+      for (int k = 0; k < count; k++)
+        d.a[k] = (real_of<S>)a[k][0], d.p[k] = long_view_of<number>(&p[k]);
+      add_long<number, typename decltype(of_x)::number, lanes(), rounds()>
+          <<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(d, of_x, x->sites,
+                                                                      x->components);
+    });
+    return true;
+  }
+  static constexpr md_linear_table table = {copy,       axpby,      axpy_complex, dot,   dots,
+                                            axpy_norm2, cg_updates, cg_direction, cg_add};
 };
 
 extern "C" const md_linear_table md_linear_device[MD_PRECISIONS] = {

@@ -2,6 +2,10 @@
 
 #include "lattice/fields/cuda/pieces.cuh"
 
+extern "C" {
+#include "lattice/fields/spaces.h"
+}
+
 /* Vectors of one right-hand side whose sites have many reals side by side, as quarks with four
  * spins have. A group of G neighbouring lanes takes a site, four reals a lane at a time, in R
  * rounds: a site's scale is found without shared memory, and each real is read once. */
@@ -132,10 +136,11 @@ static __device__ inline double norm_of(bool active, const T (&v)[R][LONG_REALS]
   }
 }
 
-/* y = a x + b y; with SUMS |y|^2 too, in the terms of multiply_long. */
+/* out = a x + b y, out may be y; with SUMS |out|^2 too, in the terms of multiply_long. */
 template <class X, class Y, int G, int R, bool SUMS>
 static __global__ void combine_long(real_of<X> a, real_of<X> b, long_view<X> x, long_view<Y> y,
-                                    int64_t sites, int components, block_sums to) {
+                                    long_view<Y> out, int64_t sites, int components,
+                                    block_sums to) {
   using T = real_of<X>;
   unit_adder<> sum;
   if (SUMS) sum.begin(to.units[0]);
@@ -148,7 +153,7 @@ static __global__ void combine_long(real_of<X> a, real_of<X> b, long_view<X> x, 
     for (int n = 0; n < R; n++)
 #pragma unroll
       for (int i = 0; i < LONG_REALS; i++) v[n][i] = a * u[n][i] + b * v[n][i];
-    const T scale = at.store(y, v);
+    const T scale = at.store(out, v);
     if (SUMS) sum.add(norm_of<Y>(at.active, v, scale));
   }
   if constexpr (SUMS) {
@@ -189,6 +194,30 @@ static __global__ void multiply_long(long_view<X> x, long_view<Y> y, int64_t sit
     const unit_sum all = add_threads(sum.sum(to.units[0]));
     if (threadIdx.x == 0) add_to_slot(to.sum, 0, (int)blockIdx.x, all);
   }
+}
+
+/* x += a[0] p[0] + a[1] p[1] + ... */
+template <class S> struct long_directions {
+  int count;
+  real_of<S> a[MD_LINEAR_MOST_DIRECTIONS];
+  long_view<S> p[MD_LINEAR_MOST_DIRECTIONS];
+};
+template <class S, class W, int G, int R>
+static __global__ void add_long(long_directions<S> d, long_view<W> x, int64_t sites,
+                                int components) {
+  const long_place<G, R> at(blockIdx.x, sites, components);
+  real_of<S> v[R][LONG_REALS], w[R][LONG_REALS];
+  at.load(x, w);
+#pragma unroll
+  for (int k = 0; k < MD_LINEAR_MOST_DIRECTIONS; k++) {
+    if (k >= d.count) break;
+    at.load(d.p[k], v);
+#pragma unroll
+    for (int n = 0; n < R; n++)
+#pragma unroll
+      for (int i = 0; i < LONG_REALS; i++) w[n][i] += d.a[k] * v[n][i];
+  }
+  at.store(x, w);
 }
 
 /* x += a p; p = r + b p. */
