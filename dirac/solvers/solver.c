@@ -445,20 +445,13 @@ static md_status end_part(md_context *context, const md_system *s, part_fields *
 }
 
 /* Right-hand sides first .. first + n_rhs of the system - 1 of b, to the same of x. */
-static md_status solve_part(md_context *context, const md_solver_job *job, md_system *s, int first,
-                            md_field x[MD_PARITIES], const md_field b[MD_PARITIES],
-                            md_solver_result *result) {
-  part_fields p = {0};
-  md_status status =
-      md_agree(context, s->put ? part_fields_create(context, s->n_rhs, b, &p) : MD_OK);
-  if (status == MD_OK) status = begin_part(context, s, &p, first, b);
-  if (status == MD_OK) {
-    if (!md_counts(context)) md_linear_zero(md_system_y(s)); /* there it has no data */
-    status = md_solve(context, job, s, result);
-  }
-  if (status == MD_OK) status = end_part(context, s, &p, first, x, job->request->midpoint);
-  part_fields_destroy(&p);
-  return status;
+static md_status solve_part(md_context *context, const md_solver_job *job, md_system *s,
+                            part_fields *p, int first, md_field x[MD_PARITIES],
+                            const md_field b[MD_PARITIES], md_solver_result *result) {
+  MD_TRY(begin_part(context, s, p, first, b));
+  if (!md_counts(context)) md_linear_zero(md_system_y(s)); /* there it has no data */
+  MD_TRY(md_solve(context, job, s, result));
+  return end_part(context, s, p, first, x, job->request->midpoint);
 }
 
 /* One part after the other, each of as many right-hand sides as the system has. In a dry run the
@@ -473,18 +466,20 @@ static md_status solve_parts(md_context *context, const md_solver_job *job, md_s
                                .residuals = calloc((size_t)n, sizeof(double)),
                                .rhs_iterations = calloc((size_t)n, sizeof(int)),
                                .history = calloc((size_t)most + 1, sizeof(double))};
-  md_status status = MD_OK;
+  part_fields p = {0};
+  md_status status = s->put ? part_fields_create(context, count, b, &p) : MD_OK;
   if (!result->residuals || !result->rhs_iterations || !result->history)
     status = md_fail_memory(context, reals * sizeof(double), "residual history");
   status = md_agree(context, status);
   for (int first = 0; first < n && status == MD_OK; first += count) {
     md_solver_result one = {0};
     s->n_rhs = n - first < count ? n - first : count;
-    status = solve_part(context, job, s, first, x, b, &one);
+    status = solve_part(context, job, s, &p, first, x, b, &one);
     if (one.residuals && !md_counts(context)) add_result(result, &one, first, most);
     md_solver_result_free(&one);
     if (md_counts(context)) break;
   }
+  part_fields_destroy(&p);
   return status;
 }
 

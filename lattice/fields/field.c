@@ -354,10 +354,16 @@ static md_status move_rhs(md_context *context, md_field *part, md_field *all, in
   return MD_OK;
 }
 
+/* A field that can be the part itself. */
+static bool is_part(const md_field *f, int count) {
+  return f->space == MD_HOST && f->precision == MD_DOUBLE && f->n_rhs == count;
+}
+
 md_status md_field_take(md_context *context, md_field *out, const md_field *in, int first,
                         int count) {
   md_field part = {0}, all = *in;
   if (count == in->n_rhs) return md_field_widen(context, out, in);
+  if (is_part(out, count)) return move_rhs(context, out, &all, first, false);
   md_status status = create_beside(context, out, count, &part);
   if (status == MD_OK) status = move_rhs(context, &part, &all, first, false);
   if (status == MD_OK) status = md_field_widen(context, out, &part);
@@ -367,8 +373,10 @@ md_status md_field_take(md_context *context, md_field *out, const md_field *in, 
 
 md_status md_field_put(md_context *context, md_field *out, int first, int count,
                        const md_field *in) {
-  md_field part = {0};
+  md_field part = *in;
   if (count == out->n_rhs) return md_field_narrow(context, out, in);
+  if (is_part(in, count)) return move_rhs(context, &part, out, first, true);
+  part = (md_field){0};
   md_status status = create_beside(context, in, count, &part);
   if (status == MD_OK) status = md_field_narrow(context, &part, in);
   if (status == MD_OK) status = move_rhs(context, &part, out, first, true);
