@@ -125,10 +125,12 @@ static void save(mixed_cg *m) {
   move_numbers(m, true);
 }
 
-/* On a device, where bytes decide, x in single takes more of them than directions in 16 bits. */
+/* On a device, where bytes decide, x in single has more than directions in 16 bits. One pass adds
+ * several where sites have four spins (md_linear_cg_add), whose operators have a factor. */
 static md_status create_kept(mixed_cg *m) {
-  const bool narrow = md_precision_bytes(m->inner->precision) == 2;
-  if (m->inner->shape.space != MD_DEVICE || m->inner->shape.n_rhs > 1 || !narrow || m->steps)
+  const md_operator *a = m->inner;
+  if (a->shape.space != MD_DEVICE || a->shape.n_rhs > 1 || !a->factor || m->steps ||
+      md_precision_bytes(a->precision) > 2)
     return MD_OK;
   for (int k = 0; k < MD_LINEAR_MOST_DIRECTIONS; k++)
     MD_TRY(md_operator_field(m->context, m->inner, &m->kept[k]));

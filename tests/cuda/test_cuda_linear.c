@@ -51,7 +51,7 @@ static void same_sums(const double *host, const double *device, int n, double si
   }
 }
 
-/* What x takes of several directions; p is overwritten. */
+/* What x takes of several directions. */
 static void directions(md_context *context, pair *r, pair *p, pair *x) {
   double of[MD_LINEAR_MOST_DIRECTIONS][MD_MAX_RHS], b[MD_MAX_RHS];
   pair next;
