@@ -44,7 +44,7 @@ static bool lay_out(const md_device_facts *gpu, const md_backend_request *reques
 
 /* About the clocks of a step: bytes from memory and through L2, legs that follow each other, and
  * rows of sources and results that are copied one after the other, all of which overlap. The
- * constants fit 76 tiles on an H200 to 8 %; an H100 takes the same clocks. */
+ * constants fit the times of 76 tiles on an H200 to 8 %. */
 static double step_clocks(const md_spin_march *m, int link_bytes, const md_device_facts *gpu) {
   enum { L2_BYTES = 23, LEGS = 3900, LEGS_OF_WARP = 280, ROW = 92 }; /* L2: of a clock */
   const double rate = gpu->bandwidth / (1e6 * gpu->clock_mhz * gpu->multiprocessors);
