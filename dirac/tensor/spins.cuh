@@ -317,7 +317,7 @@ struct spin_worker {
   __device__ void run(int64_t site, const char *ahead, const char *behind, factors f, int unit,
                       bool assigned, NEXT next) {
     number b[2][3];
-    if constexpr (smaller) f = {lowered(f.forward), lowered(f.backward)};
+    if constexpr (smaller > 0) f = {lowered(f.forward), lowered(f.backward)};
 #pragma unroll
     for (int n = 0; n < 6; n++)
       b[n / 3][n % 3] = column_of(T{}, piece_of(links, n), n < 3 ? f.forward : f.backward, at.g);

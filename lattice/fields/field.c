@@ -373,10 +373,9 @@ md_status md_field_take(md_context *context, md_field *out, const md_field *in, 
 
 md_status md_field_put(md_context *context, md_field *out, int first, int count,
                        const md_field *in) {
-  md_field part = *in;
+  md_field part = {0}, own = *in;
   if (count == out->n_rhs) return md_field_narrow(context, out, in);
-  if (is_part(in, count)) return move_rhs(context, &part, out, first, true);
-  part = (md_field){0};
+  if (is_part(in, count)) return move_rhs(context, &own, out, first, true);
   md_status status = create_beside(context, in, count, &part);
   if (status == MD_OK) status = md_field_narrow(context, &part, in);
   if (status == MD_OK) status = move_rhs(context, &part, out, first, true);

@@ -119,8 +119,6 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
   directions(context, &x, &y, &z);
-  MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
-  MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
   MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host));
   MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, NULL, on_device));
   same(context, &y, "axpy_norm2");

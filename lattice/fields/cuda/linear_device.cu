@@ -5,6 +5,7 @@
 #include "lattice/fields/cuda/long_sites.cuh"
 
 extern "C" {
+#include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
 }
 #include <math.h>

@@ -1,10 +1,7 @@
 #pragma once
 
 #include "lattice/fields/cuda/pieces.cuh"
-
-extern "C" {
-#include "lattice/fields/spaces.h"
-}
+#include "lattice/fields/linear.h"
 
 /* Vectors of one right-hand side whose sites have many reals side by side, as quarks with four
  * spins have. A group of G neighbouring lanes takes a site, four reals a lane at a time, in R
