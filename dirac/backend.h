@@ -12,16 +12,6 @@
  * backend draws the line where it likes, as long as no interior site reads the halo. */
 typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
 
-/* Sums that kernels leave in the backend's space: MD_SUM_SLOTS parts for each right-hand side,
- * sum[rhs * MD_SUM_SLOTS + slot], whole numbers of the units that `units` holds for each right-hand
- * side, so that the order in which they are added does not matter
- * (lattice/fields/cuda/unit_sum.cuh). Kernels add to them, each block to a slot of its own as far
- * as they go; who reads them sets them to zero. */
-typedef struct md_partial_sums {
-  md_unit_sum *sum;
-  const struct sum_units *units;
-} md_partial_sums;
-
 /* The plain end of a hop, which every backend serves: out = a x + b (D in) instead of out = D in.
  */
 typedef struct md_hop_end {
@@ -39,8 +29,8 @@ typedef struct md_hop_step {
   /* With `by` and of MD_DOUBLE or MD_SINGLE: out = by[0][rhs] b D in + by[1][rhs] x + by[2][rhs]
    * before instead, in rows of MD_MAX_RHS; a is not read. Of out's shape, not out. */
   const md_field *before;
-  /* With `by` or without an end: |out|^2 of the range is added to it; in 16 bits that may be of the
-   * numbers before they are rounded. */
+  /* With `by` or without an end, or with a matrix: |out|^2 of the range is added to it; in 16 bits
+   * that may be of the numbers before they are rounded. */
   const md_partial_sums *norm2;
   bool backwards; /* a hint: take the sites from the last to the first */
   bool adjoint;   /* H^dag in place of H: of four spins, for backends that `turn` */
@@ -120,7 +110,8 @@ typedef struct md_backend {
   /* Whether hop of all sites waits itself for a halo that `arrivals` of the call tells of. NULL:
    * no. */
   bool (*awaits)(const void *state);
-  /* Whether hop serves steps into fields of precision `out`. NULL: no. */
+  /* Whether hop serves steps into fields of precision `out`, of four spins where there is a matrix
+   * of x. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);
   bool turns; /* hop serves steps with `adjoint` alone, whatever `fuses` says */
   /* Whether those may have a matrix too, with an x that is not out. NULL: no. */

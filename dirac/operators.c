@@ -37,6 +37,7 @@ md_operator md_operator_like(const md_operator *a, const md_operator_kind *kind)
   like.kind = kind;
   like.normal = NULL;
   like.factor = NULL;
+  like.factors = NULL;
   like.even_odd = NULL;
   like.state = NULL;
   return like;

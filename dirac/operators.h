@@ -35,6 +35,17 @@ typedef struct md_normal {
   md_field odd; /* what an apply works with */
 } md_normal;
 
+/* What CG takes of A = F F^dag in one pass each; norms as md_linear_norm2. Collective.
+ */
+typedef struct md_operator_factors {
+  /* F^dag p stays within, norms[rhs] = |F^dag p|^2; p's halo is overwritten. */
+  md_status (*first)(md_context *context, md_operator *a, md_field *p, const double *guess,
+                     double *norms);
+  /* r += by[rhs] F of what is within, norms[rhs] = |r|^2, of r before it is rounded. */
+  md_status (*second)(md_context *context, md_operator *a, const double *by, md_field *r,
+                      const double *guess, double *norms);
+} md_operator_factors;
+
 struct md_operator {
   const md_operator_kind *kind;
   const md_geometry *geometry;
@@ -49,6 +60,7 @@ struct md_operator {
   md_normal *normal; /* NULL: it is not of this form */
   /* Of another A = F F^dag: what an apply leaves of F^dag in. NULL: it has none such. */
   const md_field *factor;
+  const md_operator_factors *factors; /* for an r of its precision; NULL: not served */
   /* Of an M on both parities: what md_system_even_odd calls for it. NULL: that of the staggered
    * family. */
   md_status (*even_odd)(md_context *context, md_operator *full, bool direct,

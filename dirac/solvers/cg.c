@@ -111,17 +111,23 @@ md_status md_cg_conclude(md_context *context, const md_solver_request *request, 
   return MD_OK;
 }
 
+bool md_cg_takes_factors(const md_operator *a, const md_field *r, bool flexible) {
+  return a->factors && r->precision == a->precision && !flexible;
+}
+
 md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests,
                           const double *before, bool flexible, md_field *r, md_field *p,
                           md_field *a_p, md_cg_step *step) {
   const int n = r->n_rhs;
+  const bool factors = md_cg_takes_factors(a, r, flexible);
   double minus[MD_MAX_RHS], r_ap[MD_MAX_RHS], guess[MD_MAX_RHS];
   /* <p, A p> / |r|^2 lies within the spectrum. */
   for (int k = 0; k < n; k++) guess[k] = 0x1p-10 * a->most * before[k];
-  MD_TRY(md_operator_apply(context, a, a_p, p, NULL));
+  if (!factors) MD_TRY(md_operator_apply(context, a, a_p, p, NULL));
   /* <p, A p> of A = F F^dag is |F^dag p|^2. */
-  MD_TRY(a->factor ? md_linear_norm2(context, a->factor, guess, step->p_ap)
-                   : md_linear_dot(context, p, a_p, guess, step->p_ap));
+  MD_TRY(factors     ? a->factors->first(context, a, p, guess, step->p_ap)
+         : a->factor ? md_linear_norm2(context, a->factor, guess, step->p_ap)
+                     : md_linear_dot(context, p, a_p, guess, step->p_ap));
   step->broken = -1;
   for (int k = n - 1; k >= 0; k--) {
     if (!rests[k] && !(step->p_ap[k] > 0.0 && isfinite(step->p_ap[k]))) step->broken = k;
@@ -129,7 +135,8 @@ md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests
     minus[k] = -step->alpha[k];
   }
   if (step->broken >= 0) return MD_OK;
-  MD_TRY(md_linear_axpy_norm2(context, minus, a_p, r, before, step->norm2));
+  MD_TRY(factors ? a->factors->second(context, a, minus, r, before, step->norm2)
+                 : md_linear_axpy_norm2(context, minus, a_p, r, before, step->norm2));
   if (flexible) MD_TRY(md_linear_dot(context, a_p, r, NULL, r_ap));
   for (int k = 0; k < n; k++) {
     step->beta[k] = (flexible ? minus[k] * r_ap[k] : step->norm2[k]) / before[k];
@@ -176,7 +183,9 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   if (MINIDIRAC_HAVE_CUDA && md_normal_fuses(job->a, job->a->precision))
     return md_cg_iterate_fused(context, job, state);
   md_field a_p = {0};
-  md_status status = md_agree(context, md_operator_field(context, job->a, &a_p));
+  md_status status = MD_OK;
+  if (!md_cg_takes_factors(job->a, &state->r, false))
+    status = md_agree(context, md_operator_field(context, job->a, &a_p));
   bool ends =
       md_counts(context) ||
       (status == MD_OK && (md_cg_record(job->request, state) || state->iteration >= state->most));

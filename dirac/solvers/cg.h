@@ -42,10 +42,12 @@ typedef struct md_cg_step {
   int broken; /* right-hand side that goes on, whose <p, A p> is not finite and positive or beta not
                  finite; -1: none */
 } md_cg_step;
+/* Whether steps take A in its factors, so that A p is not made. Local. */
+bool md_cg_takes_factors(const md_operator *a, const md_field *r, bool flexible);
 /* a_p = A p, alpha = before / <p, A p>, r -= alpha a_p, norm2 = |r|^2, beta = norm2 / before; alpha
  * = beta = 0 for those that rest. `flexible`: beta by Polak and Ribiere, -<alpha A p, r> / before.
- * r stays as it is where a <p, A p> is broken. What becomes of x and p is the caller's. Collective.
- */
+ * r stays as it is where a <p, A p> is broken. What becomes of x and p is the caller's. a_p is not
+ * read, nor written, by steps that take factors. Collective. */
 md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests,
                           const double *before, bool flexible, md_field *r, md_field *p,
                           md_field *a_p, md_cg_step *step);

@@ -18,8 +18,8 @@ typedef struct mixed_cg {
   md_field x;         /* in the inner space: MD_SINGLE */
   md_field r;         /* likewise, or in the inner precision if `narrow` */
   md_field p, a_p;    /* in the inner space: the inner precision */
-  md_cg_steps *steps; /* of a device that fuses, else NULL; a_p is there without it and for
-                         deflation */
+  md_cg_steps *steps; /* of a device that fuses, else NULL; a_p is there where steps make it and
+                         for deflation */
   bool due;           /* an update, as soon as no step is under way */
   bool whole;         /* the fields are as between two iterations: no step is under way */
   /* Directions that x still lacks, so many of `kept` times `of`; kept has no data where x takes
@@ -137,6 +137,11 @@ static md_status create_kept(mixed_cg *m) {
   return MD_OK;
 }
 
+/* Whether steps make no A p. */
+static bool lacks_product(const mixed_cg *m) {
+  return m->steps || md_cg_takes_factors(m->inner, &m->r, m->flexible);
+}
+
 static md_status create(mixed_cg *m) {
   md_field_shape wide = m->inner->shape;
   wide.precision = MD_SINGLE;
@@ -151,7 +156,7 @@ static md_status create(mixed_cg *m) {
     MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
                               md_cg_keeps_states(m->request), &m->steps));
   MD_TRY(create_kept(m));
-  if (m->steps && !m->deflates && !m->request->modes) return MD_OK;
+  if (lacks_product(m) && !m->deflates && !m->request->modes) return MD_OK;
   return md_operator_field(m->context, m->inner, &m->a_p);
 }
 
@@ -220,7 +225,7 @@ static md_status update_solution(mixed_cg *m) {
  * unit: p = r + beta (u - <r,u> / |r|^2 r), beta = |r|^2 / |r|^2 before the last step: the new
  * residual and the kept direction are orthogonal. A projected residual is not the recursion's next
  * one, so that beta is what makes the new direction conjugate to the last: -<A p, r> / <p, A p>;
- * fused iterations leave no A p, so that it is made anew. A direction that was followed in vain a
+ * iterations that leave no A p make it anew. A direction that was followed in vain a
  * few times is dropped. */
 static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
                                 double *of_p) {
@@ -228,7 +233,7 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
       m->deflates || m->outer.projected;         /* residual than the recursion's next one */
   double product[MD_MAX_RHS], guess[MD_MAX_RHS]; /* |p| is seldom more than a few times |r| */
   for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->outer.norm2[r]);
-  if (another && m->steps) {
+  if (another && lacks_product(m)) {
     MD_TRY(md_operator_apply(m->context, m->inner, &m->a_p, &m->p, NULL));
     MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->step.p_ap));
   }

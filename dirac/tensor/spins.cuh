@@ -98,25 +98,40 @@ template <typename T, int TILES>
 using spin_sums = typename storage<T>::accumulator[TILES][MD_SPIN_ACCUMULATORS][4];
 
 /* What does not change from site to site. ONE: one right-hand side, in 16 bits. PASSES: there are
- * more columns than a warp keeps. ENDS: out = a x + b H in. WALLS: the matrix multiplies x, or
- * without ENDS the hop. */
-template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS, bool WALLS = false>
+ * more columns than a warp keeps. WALLS: the matrix multiplies x, or where END is plain the hop.
+ * Norms are left and steps taken with WALLS alone. */
+template <typename T, bool ONE, int TILES, bool PASSES, ending END, bool WALLS = false>
 struct spin_worker {
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   using sums = spin_sums<T, TILES>;
-  static constexpr bool scaled = storage<T>::scaled;
+  static constexpr bool scaled = storage<T>::scaled, ENDS = END != ending::plain;
+  static_assert(!leaves_norms<END> || (WALLS && scaled && !PASSES), "what is served");
   const md_tensor_call &call;
   const lane at;
   const mixing<T> mix;
   const std::conditional_t<WALLS, wall_matrix<T, TILES>, no_matrix> walls;
   int columns, pair_bytes;
   typename storage<T>::links links; /* of the site to come */
+  norm_adder<T> norm;
+  float step;
 
   __device__ explicit spin_worker(const md_tensor_call &c)
       : call(c), at(), mix(at.t, c.adjoint), walls(c.walls, c.adjoint, at),
         columns(c.slices * c.n_rhs),
         pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
+  /* Before the first site, once what the call reads is there; after the last one. */
+  __device__ void begin_ending() {
+    if constexpr (leaves_norms<END>) norm.begin(*call.units);
+    if constexpr (takes_step<END>) step = static_cast<float>(*call.step);
+  }
+  __device__ void leave_norm(int place) const {
+    if constexpr (!leaves_norms<END>) return;
+    unit_sum sum = norm.sum(*call.units);
+    for (int distance = 16; distance > 0; distance /= 2)
+      sum.high += __shfl_xor_sync(0xffffffffu, sum.high, distance);
+    if (threadIdx.x % 32 == 0) add_to_slot<storage<T>::adjacent>(call.norm2, 0, place, sum);
+  }
   __device__ int site_bytes() const {
     return call.slices * 12 * call.n_rhs * static_cast<int>(sizeof(number));
   }
@@ -231,6 +246,39 @@ struct spin_worker {
     }
     return common;
   }
+  /* c = step c + what out is; units as in `combine`. */
+  __device__ int add_step(sums &c, int64_t site, int unit) const {
+    const int of_out = __float_as_int(call.out_scale[site]) >> 23, common = max(unit, of_out);
+    const real factor_c = step * power_of_two(127 + unit - common);
+    const real factor_out = power_of_two(127 + of_out - common);
+#pragma unroll
+    for (int k = 0; k < TILES; k++) {
+      if (absent(0, k)) continue;
+      const char *spinor = static_cast<const char *>(call.out) + place(site, k);
+#pragma unroll
+      for (int s = 0; s < 4; s++) {
+        const auto old = widen(
+            T{}, load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes)));
+        real *of = c[k][s / 2] + 2 * (s % 2);
+        of[0] = product_plus(factor_c, of[0], factor_out * old.x);
+        of[1] = product_plus(factor_c, of[1], factor_out * old.y);
+      }
+    }
+    return common;
+  }
+  /* Numbers of c, before they are rounded, are in units of 2^(unit - 127). */
+  __device__ void add_norm(const sums &c, int unit, bool assigned) {
+    real sum = 0;
+#pragma unroll
+    for (int k = 0; k < TILES; k++)
+#pragma unroll
+      for (int i = 0; i < 8 && MD_SPIN_TILE * k + at.g < columns; i++) {
+        const real v = c[k][i / 4][i % 4];
+        sum = product_plus(v, v, sum);
+      }
+    const double weight = __hiloint2double((2 * (unit - 127) + 1023) << 20, 0);
+    norm.add(at.t < 3 && assigned ? weight * static_cast<double>(sum) : 0.0);
+  }
   /* What eight legs come to is stored in half before the matrix multiplies it: links are smaller
    * then, by so many powers of two. */
   static constexpr int smaller = WALLS && !ENDS && scaled ? 7 : 0;
@@ -329,12 +377,14 @@ struct spin_worker {
   }
   /* All tiles at once. */
   __device__ void run_once(int64_t site, const char *ahead, const char *behind,
-                           const number (&b)[2][3], int unit, bool assigned) const {
+                           const number (&b)[2][3], int unit, bool assigned) {
     sums c;
     const ending_numbers end = load_ending(0, site);
     multiply(c, 0, ahead, behind, b);
     multiply_slices(c);
-    const int common = combine(c, 0, end, unit + smaller);
+    int common = combine(c, 0, end, unit + smaller);
+    if constexpr (takes_step<END>) common = add_step(c, site, common);
+    if constexpr (leaves_norms<END>) add_norm(c, common, assigned);
     if constexpr (scaled) {
       const uint32_t most = largest(c);
       float factor;

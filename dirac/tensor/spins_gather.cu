@@ -6,10 +6,10 @@ namespace stacked {
 
 enum { GATHER_WARPS = 4, SPIN_GROUP = 8 };
 
-template <typename T, bool ONE, int TILES, bool PASSES, bool ENDS, bool WALLS>
+template <typename T, bool ONE, int TILES, bool PASSES, ending END, bool WALLS>
 __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 3)
     gather_spins(const __grid_constant__ md_tensor_call call) {
-  spin_worker<T, ONE, TILES, PASSES, ENDS, WALLS> work(call);
+  spin_worker<T, ONE, TILES, PASSES, END, WALLS> work(call);
   if constexpr (WALLS) __syncthreads(); /* the matrix is there */
   md_release_successor();
   const int64_t group =
@@ -22,6 +22,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
   const int behind = __ldcs(call.neighbour + (at.t + 4) * call.sites + site);
   work.load(__shfl_sync(0xffffffffu, site, 0));
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
+  work.begin_ending();
   const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(SPIN_GROUP)));
   uint32_t ratios = 0;
   int units = 127;
@@ -42,6 +43,17 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
              of_site(units, n), true,
              [&] { work.load(of_site(site, min(n + 1, SPIN_GROUP - 1))); });
   }
+  work.leave_norm(static_cast<int>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32);
+}
+
+template <typename T, bool ONE, int TILES, bool PASSES, bool WALLS>
+auto kernel_for(const md_tensor_call *call) {
+  if constexpr (WALLS && storage<T>::scaled && !PASSES) {
+    if (call->step) return gather_spins<T, ONE, TILES, PASSES, ending::narrow_step, WALLS>;
+    if (call->norm2) return gather_spins<T, ONE, TILES, PASSES, ending::summed, WALLS>;
+  }
+  return call->x ? gather_spins<T, ONE, TILES, PASSES, ending::combined, WALLS>
+                 : gather_spins<T, ONE, TILES, PASSES, ending::plain, WALLS>;
 }
 
 template <typename T, bool ONE, int TILES, bool PASSES, bool WALLS>
@@ -50,8 +62,7 @@ cudaError_t launch_gather(const md_tensor_call *call) {
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
-  const auto kernel = call->x ? gather_spins<T, ONE, TILES, PASSES, true, WALLS>
-                              : gather_spins<T, ONE, TILES, PASSES, false, WALLS>;
+  const auto kernel = kernel_for<T, ONE, TILES, PASSES, WALLS>(call);
   md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }

@@ -7,8 +7,8 @@ namespace stacked {
 
 /* What a computing warp does, a site at a time. */
 template <typename T, bool ONE, int TILES, ending END, bool WALLS>
-struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined, WALLS> {
-  using base = spin_worker<T, ONE, TILES, false, END == ending::combined, WALLS>;
+struct spin_marcher : spin_worker<T, ONE, TILES, false, END, WALLS> {
+  using base = spin_worker<T, ONE, TILES, false, END, WALLS>;
   static constexpr int sites = 1;
   __device__ explicit spin_marcher(const md_tensor_call &c) : base(c) {}
   /* Of lane 0, so that the compiler keeps what follows from it once for all lanes: that leaves
@@ -16,8 +16,13 @@ struct spin_marcher : spin_worker<T, ONE, TILES, false, END == ending::combined,
   static __device__ int warp() {
     return __shfl_sync(0xffffffffu, static_cast<int>(threadIdx.x / 32), 0);
   }
-  __device__ void begin() const {}
-  __device__ void leave(const md_march_plan &) const {}
+  __device__ void begin() {
+    if constexpr (leaves_norms<END>) md_wait_for_predecessor(); /* it wrote step and units */
+    this->begin_ending();
+  }
+  __device__ void leave(const md_march_plan &plan) const {
+    this->leave_norm(static_cast<int>(blockIdx.x) * plan.warps + warp());
+  }
   static __device__ int row_offset() { return 0; }
   /* As that of `worker`. */
   template <typename SOURCE>
@@ -50,6 +55,10 @@ cudaError_t march_tiles(const md_tensor_call *call, const md_march_plan *plan) {
   if constexpr (ONE && !WALLS)
     if (call->walls.slices > 0) return march_tiles<T, ONE, TILES, true>(call, plan);
   using parts = with_spin<ONE, WALLS>;
+  if constexpr (WALLS && storage<T>::scaled) {
+    if (call->step) return launch_march<T, TILES, ending::narrow_step, parts>(call, plan);
+    if (call->norm2) return launch_march<T, TILES, ending::summed, parts>(call, plan);
+  }
   return call->x ? launch_march<T, TILES, ending::combined, parts>(call, plan)
                  : launch_march<T, TILES, ending::plain, parts>(call, plan);
 }

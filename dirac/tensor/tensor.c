@@ -258,6 +258,13 @@ static void take_shape(void *state, int shape) {
   ((tensor *)state)->shape = shape;
 }
 
+static bool multiplies(const void *state) {
+  const md_backend_request *r = &((const tensor *)state)->request;
+  const int slices = md_request_slices(r);
+  return r->packing == MD_PACKING_STACKED && md_precision_bytes(r->precision) == 2 &&
+         r->n_rhs == 1 && slices > 1 && slices <= MD_TENSOR_SLICES;
+}
+
 /* The same whatever the launch shape: solvers ask for other sums where it is not. In bf16 they need
  * betas that fused iterations do not give (solvers/mixed_cg.c). */
 static bool fuses(const void *state, md_precision out) {
@@ -265,17 +272,10 @@ static bool fuses(const void *state, md_precision out) {
   const md_precision own = s->request.precision;
   const bool served =
       own == MD_DOUBLE ? out == MD_DOUBLE : own == MD_HALF && (out == MD_HALF || out == MD_SINGLE);
-  if (md_action_has_spin(s->request.action)) return false;
+  if (md_action_has_spin(s->request.action)) return own == MD_HALF && out == own && multiplies(s);
   const bool whole_tile = s->request.n_rhs == 8 || s->request.n_rhs == 16;
   const bool gathers = s->request.packing == MD_PACKING_STACKED && s->terms > MD_DIRECTIONS;
   return served && (s->plans > 0 || (gathers && whole_tile));
-}
-
-static bool multiplies(const void *state) {
-  const md_backend_request *r = &((const tensor *)state)->request;
-  const int slices = md_request_slices(r);
-  return r->packing == MD_PACKING_STACKED && md_precision_bytes(r->precision) == 2 &&
-         r->n_rhs == 1 && slices > 1 && slices <= MD_TENSOR_SLICES;
 }
 
 static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};

@@ -84,7 +84,7 @@ typedef struct md_tensor_call {
   double a, b;
   /* md_hop_step; out is MD_SINGLE or MD_DOUBLE then, or MD_HALF if `narrow`. A step and norm2 are
    * served where md_march_plans finds a plan, but not in bf16, and norm2 alone only for plain
-   * D in. */
+   * D in; of four spins both with walls and x, in half, wherever the lattice. */
   const double *step;
   const void *before; /* MD_DOUBLE alone; NULL: none */
   md_unit_sum *norm2; /* [rhs][MD_SUM_SLOTS], in units[rhs], as md_partial_sums */
@@ -122,8 +122,7 @@ md_status md_tensor_tiles(md_context *context, const md_tensor_call *call);
  * gathers neighbours from global memory. Steps and norms are served for 8 and 16 right-hand sides.
  */
 md_status md_tensor_gather(md_context *context, const md_tensor_call *call);
-/* The same for quarks with four spins, one right-hand side or more; no steps, no norms, but H^dag
- * and walls. */
+/* The same for quarks with four spins, one right-hand side or more, H^dag and walls. */
 md_status md_tensor_gather_spins(md_context *context, const md_tensor_call *call);
 
 /* Queues the march that was planned; MD_ENVIRONMENT when it cannot start. The second is what the

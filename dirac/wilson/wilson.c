@@ -107,13 +107,21 @@ static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md
   return MD_OK;
 }
 
+/* Whether it is done by hops that multiply by the matrices. */
+static bool multiplies(const wilson *w) {
+  const md_backend *backend = w->dirac->backend;
+  return w->of.a.slices > 1 && !w->of.k.dense && !w->of.site.dense && backend->multiplies &&
+         backend->multiplies(w->dirac->state);
+}
+
 /* By a backend that multiplies: S = K^-1 - 1/4 H (K H), S^dag = K^-dag - 1/4 H^dag (K^dag H^dag);
- * of x: S = A - 1/4 H (K H) B, S^dag = A^dag - 1/4 B^dag H^dag (K^dag H^dag). */
+ * of x: S = A - 1/4 H (K H) B, S^dag = A^dag - 1/4 B^dag H^dag (K^dag H^dag). Unless NULL, and not
+ * of x: `by` and `norm2` of the last hop's step. */
 static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_field *out,
-                               md_field *in) {
+                               md_field *in, const double *by, const md_partial_sums *norm2) {
   const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
   const md_hop_step first = {.adjoint = adjoint, .matrix = &w->of.k};
-  const md_hop_step second = {.adjoint = adjoint, .matrix = &w->of.site};
+  const md_hop_step second = {.by = by, .norm2 = norm2, .adjoint = adjoint, .matrix = &w->of.site};
   const md_wall_way transposed = {.adjoint = true, .factor = 1.0};
   const md_wall_way less = {.adjoint = true, .add = true, .factor = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = in;
@@ -137,9 +145,7 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD];
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
-  const bool dense = w->of.k.dense || w->of.site.dense;
-  if (!dense && backend->multiplies && backend->multiplies(w->dirac->state))
-    return schur_by_hops(context, w, adjoint, out, in);
+  if (multiplies(w)) return schur_by_hops(context, w, adjoint, out, in, NULL, NULL);
   MD_TRY(hop(context, w, adjoint, odd, begin(w, adjoint, in, even, out), NULL));
   md_wall_apply(&w->of.k, &way, odd, &w->odd);
   if (!last && (!adjoint || turns)) return hop(context, w, adjoint, out, &w->odd, &less);
@@ -154,6 +160,30 @@ static md_status apply_normal(md_context *context, md_operator *a, md_field *out
   (void)end;
   MD_TRY(md_wilson_schur(context, a, true, &w->found, in));
   return md_wilson_schur(context, a, false, out, &w->found);
+}
+
+/* A half of S S^dag, queued with what a step asks of it. */
+typedef struct half {
+  md_context *context;
+  wilson *of;
+  bool adjoint;
+  md_field *out, *in;
+} half;
+static md_status queue_half(void *user, const double *by, const md_partial_sums *sums) {
+  const half *h = user;
+  return schur_by_hops(h->context, h->of, h->adjoint, h->out, h->in, by, sums);
+}
+static md_status first_half(md_context *context, md_operator *a, md_field *p, const double *guess,
+                            double *norms) {
+  wilson *w = a->state;
+  half h = {context, w, true, &w->found, p};
+  return md_linear_norm2_of(context, &w->found, NULL, queue_half, &h, guess, norms);
+}
+static md_status second_half(md_context *context, md_operator *a, const double *by, md_field *r,
+                             const double *guess, double *norms) {
+  wilson *w = a->state;
+  half h = {context, w, false, r, &w->found};
+  return md_linear_norm2_of(context, r, by, queue_half, &h, guess, norms);
 }
 
 /* About the smallest singular value of S, and as much of M as paces anything: for free quarks twice
@@ -187,11 +217,14 @@ static md_status create(md_context *context, md_dirac *dirac, double mass,
 md_status md_wilson_normal_create(md_context *context, md_dirac *dirac, double mass,
                                   md_operator *a) {
   static const md_operator_kind kind = {"normal with spin", apply_normal, false, destroy};
+  static const md_operator_factors halves = {first_half, second_half};
   MD_TRY(create(context, dirac, mass, &kind, MD_EVEN, 4, a));
   wilson *w = a->state;
   const double least = least_of(&dirac->request, mass), most = most_of(w);
   a->hermitian = a->positive = true;
   a->factor = &w->found;
+  if (multiplies(w) && !weighs(w) && md_dirac_fuses(dirac, dirac->request.precision))
+    a->factors = &halves;
   a->least = least * least;
   a->most = most * most;
   return md_dirac_field(context, dirac, MD_EVEN, &w->found);

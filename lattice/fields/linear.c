@@ -63,6 +63,15 @@ md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_fi
   return narrower(x, y)->axpy_norm2(context, a, x, y, guess, norms);
 }
 
+md_status md_linear_norm2_of(md_context *context, const md_field *y, const double *by,
+                             md_linear_queue queue, void *user, const double *guess,
+                             double *norms) {
+  if (MINIDIRAC_HAVE_CUDA && y->space == MD_DEVICE)
+    return md_device_norm2_of(context, y, by, queue, user, guess, norms);
+  MD_TRY(queue(user, by, NULL));
+  return md_linear_norm2(context, y, guess, norms);
+}
+
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x) {
   md_linear_cg_updates(1, 1, &a, &b, &r, &p, &x);

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "lattice/fields/field.h"
+#include "lattice/fields/rank_sums.h"
 
 MD_C_BEGIN
 
@@ -48,6 +49,12 @@ md_status md_linear_dots(md_context *context, int count, const md_field *x, cons
  * have many reals. */
 md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
                                const double *guess, double *norms);
+/* norms[r] = |y_r|^2 of what `queue` makes of y. On a device its kernels may add to `sums`, which
+ * are zero, find by[r], unless `by` is NULL, in device memory, and leave no sums (NULL) where this
+ * rank has failed; on the host sums is NULL and y is read once it is there. */
+typedef md_status (*md_linear_queue)(void *user, const double *by, const md_partial_sums *sums);
+md_status md_linear_norm2_of(md_context *context, const md_field *y, const double *by,
+                             md_linear_queue queue, void *user, const double *guess, double *norms);
 /* The two updates of CG that read p in one pass: x = x + a p, p = r + b p. */
 void md_linear_cg_update(const double *a, const double *b, const md_field *r, md_field *p,
                          md_field *x);

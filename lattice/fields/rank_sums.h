@@ -11,6 +11,16 @@ typedef struct md_unit_sum {
  * at one, few enough that a block of as many threads adds them at once. */
 enum { MD_SUM_SLOTS = 64 };
 
+/* Sums that kernels leave on a device: MD_SUM_SLOTS parts for each right-hand side,
+ * sum[rhs * MD_SUM_SLOTS + slot], whole numbers of the units that `units` holds for each right-hand
+ * side, so that the order in which they are added does not matter
+ * (lattice/fields/cuda/unit_sum.cuh). Kernels add to them, each block to a slot of its own as far
+ * as they go; who reads them sets them to zero. */
+typedef struct md_partial_sums {
+  md_unit_sum *sum;
+  const struct sum_units *units;
+} md_partial_sums;
+
 /* One rank's part of a sum over ranks for one right-hand side, in memory that GPUs share
  * (lattice/fields/cuda/rank_sums.cuh). A word is a double in two halves, each beside the tick that
  * it belongs to: 8 bytes travel together, so who finds the tick has its half. */

@@ -95,7 +95,10 @@ MD_DECLARE_EVERY_ISA(const md_block_loops, md_block_loops);
 extern const md_linear_table md_linear_device[MD_PRECISIONS];
 extern const md_panel_space md_panel_device;
 extern const md_block_space md_block_device;
-/* md_field_convert_times, md_field_add_single and md_columns_* of fields that lie on the device. */
+/* md_linear_norm2_of, md_field_convert_times, md_field_add_single and md_columns_* of fields that
+ * lie on the device. */
+md_status md_device_norm2_of(md_context *context, const md_field *y, const double *by,
+                             md_linear_queue queue, void *user, const double *guess, double *norms);
 md_status md_device_convert(md_context *context, md_field *out, const double *factor,
                             const md_field *in);
 md_status md_device_add_single(md_context *context, md_field *out, const double *factor,

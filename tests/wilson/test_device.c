@@ -4,6 +4,7 @@
 #include "lattice/fields/linear.h"
 #include "wilson_support.h"
 
+#include <math.h>
 #include <stdio.h>
 
 static const int slices_of[] = {1, 2, 3, 5, 8, 12, 16}, counts[] = {1, 3, 16};
@@ -132,5 +133,74 @@ static void schur(void **state) {
   }
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(walls), cmocka_unit_test(schur)};
+/* Random numbers as a field of the operator holds them, on the host. */
+static void random_of(md_context *context, const md_operator *a, uint64_t seed, md_field *f,
+                      md_field *numbers) {
+  const md_field_shape shape = {MD_DOUBLE, MD_HOST, a->shape.components, 1, true, false};
+  md_test_random_shape(context, a->geometry, &shape, MD_EVEN, seed, numbers);
+  MD_REQUIRE(context, md_operator_field(context, a, f));
+  MD_REQUIRE(context, md_field_convert(context, f, numbers));
+  MD_REQUIRE(context, md_field_convert(context, numbers, f));
+}
+
+static void require_norm(md_context *context, double norm, const md_field *of, const char *name) {
+  double expected;
+  MD_REQUIRE(context, md_linear_norm2(context, of, NULL, &expected));
+  md_require_at_most(fabs(norm / expected - 1.0), md_precision_roundoff(MD_HALF), name);
+}
+
+/* What CG takes of S S^dag in two passes, against vectors that are added one by one. */
+static void compare_factors(md_context *context, md_operator *a, const char *name) {
+  const double by = -0.37, guess = 1e5;
+  md_field p, r, p_host, r_host, product, product_host;
+  double norm;
+  random_of(context, a, 5, &p, &p_host);
+  random_of(context, a, 6, &r, &r_host);
+  random_of(context, a, 7, &product, &product_host);
+  MD_REQUIRE(context, md_wilson_schur(context, a, true, &product, &p));
+  MD_REQUIRE(context, md_field_convert(context, &product_host, &product));
+  MD_REQUIRE(context, a->factors->first(context, a, &p, &guess, &norm));
+  MD_REQUIRE(context, md_field_convert(context, &p_host, a->factor));
+  assert_true(md_test_distance(context, &p_host, &product_host) == 0.0);
+  require_norm(context, norm, &p_host, name);
+  MD_REQUIRE(context, md_field_convert(context, &p, a->factor));
+  MD_REQUIRE(context, md_wilson_schur(context, a, false, &product, &p));
+  MD_REQUIRE(context, md_field_convert(context, &product_host, &product));
+  md_linear_axpy(&by, &product_host, &r_host);
+  MD_REQUIRE(context, a->factors->second(context, a, &by, &r, &guess, &norm));
+  MD_REQUIRE(context, md_field_convert(context, &p_host, &r));
+  md_require_at_most(md_test_distance(context, &p_host, &r_host), tolerance_of(MD_HALF), name);
+  require_norm(context, norm, &p_host, name);
+  md_field *all[] = {&p, &r, &p_host, &r_host, &product, &product_host};
+  for (int i = 0; i < 6; i++) md_field_destroy(all[i]);
+}
+
+static void factors(void **state) {
+  md_context *context = *state;
+  static const int dims[][MD_DIMS] = {{4, 4, 4, 8}, {16, 16, 16, 32}}, slices[] = {3, 8, 12, 16};
+  for (int k = 0; k < 8; k++) {
+    const int *d = dims[k / 4];
+    md_geometry *g = md_test_geometry(context, d[0], d[1], d[2], d[3], true);
+    md_backend_request r = request_of(slices[k % 4], 1);
+    md_gauge gauge;
+    md_dirac dirac;
+    md_operator a;
+    char name[64];
+    r.precision = MD_HALF;
+    r.packing = MD_PACKING_STACKED;
+    snprintf(name, sizeof name, "%d slices, extent %d", slices[k % 4], d[0]);
+    md_test_random_gauge(context, g, 11, &gauge);
+    MD_REQUIRE(context, md_dirac_create(context, &gauge, "tensor", &r, &dirac));
+    MD_REQUIRE(context, md_normal_create(context, &dirac, 0.1, &a));
+    assert_non_null(a.factors);
+    compare_factors(context, &a, name);
+    md_operator_destroy(&a);
+    md_dirac_destroy(&dirac);
+    md_gauge_destroy(&gauge);
+    md_geometry_destroy(g);
+  }
+}
+
+static struct CMUnitTest tests[] = {cmocka_unit_test(walls), cmocka_unit_test(schur),
+                                    cmocka_unit_test(factors)};
 MD_RUN_GPU_TESTS(tests)

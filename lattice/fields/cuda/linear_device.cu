@@ -170,6 +170,7 @@ struct sum_pass {
   unsigned blocks;
   unsigned long long *largest;
   block_sums to;
+  const double *by;
 };
 
 template <class S, linear_operation OP>
@@ -230,6 +231,7 @@ struct sum_space {
   unsigned blocks;
   size_t n, count; /* right-hand sides, as md_widened says; sums */
   sum_units *units;
+  double *by;             /* [MD_MAX_RHS], what comes with the units */
   unit_sum *total, *part; /* [sum]; [sum][MD_SUM_SLOTS] */
   unsigned long long *largest;
 };
@@ -242,10 +244,12 @@ static cudaError_t make_space(const md_context *context, const md_field *x, int 
   s->blocks = all < most ? all : most;
   s->n = (size_t)u.n_rhs, s->count = s->n * quantities;
   const size_t bytes = s->count * (sizeof *s->units + sizeof *s->total + sizeof *s->largest +
-                                   MD_SUM_SLOTS * sizeof *s->part);
+                                   MD_SUM_SLOTS * sizeof *s->part) +
+                       MD_MAX_RHS * sizeof *s->by;
   const cudaError_t error = cudaMallocAsync((void **)&s->units, bytes, md_stream());
   if (error != cudaSuccess) s->units = NULL;
-  s->total = (unit_sum *)(s->units + s->count);
+  s->by = (double *)(s->units + s->count);
+  s->total = (unit_sum *)(s->by + MD_MAX_RHS);
   s->part = s->total + s->count;
   s->largest = (unsigned long long *)(s->part + s->count * MD_SUM_SLOTS);
   return error;
@@ -254,7 +258,8 @@ static cudaError_t make_space(const md_context *context, const md_field *x, int 
 /* What the q-th pass reads and writes. */
 static sum_pass pass_of(const sum_space &s, int q, bool largest) {
   const size_t at = q * s.n;
-  return {s.blocks, largest ? s.largest + at : NULL, {s.part + at * MD_SUM_SLOTS, s.units + at}};
+  return {
+      s.blocks, largest ? s.largest + at : NULL, {s.part + at * MD_SUM_SLOTS, s.units + at}, s.by};
 }
 
 /* Units from the largest terms, which passes of `queue` find. Ranks agree on them; every rank goes
@@ -284,32 +289,38 @@ static cudaError_t find_units(md_context *context, const md_field *x, const sum_
   return cudaSuccess;
 }
 
-/* Units from a guess of each sum, the same on all ranks. */
-static cudaError_t take_units(const sum_space &s, int n_rhs, const double *guess) {
-  sum_units *host = (sum_units *)alloca(s.count * sizeof *host);
+/* Units from a guess of each sum, the same on all ranks; and `by`, unless NULL. */
+static cudaError_t take_units(const sum_space &s, int n_rhs, const double *guess,
+                              const double *by) {
+  const size_t bytes = s.count * sizeof(sum_units), more = by ? n_rhs * sizeof *by : 0;
+  sum_units *host = (sum_units *)alloca(bytes + more);
+  if (by) memcpy(host + s.count, by, more);
   for (size_t i = 0; i < s.count; i++)
     host[i] = units_for(guess[i / s.n * n_rhs + i % s.n % n_rhs]);
-  return cudaMemcpyAsync(s.units, host, s.count * sizeof *host, cudaMemcpyHostToDevice,
-                         md_stream());
+  return cudaMemcpyAsync(s.units, host, bytes + more, cudaMemcpyHostToDevice, md_stream());
 }
 
 /* values[q * n_rhs + r], the q-th of `quantities` sums, whose passes `queue` launches; waits and
- * adds over ranks; a failure of the device is met here. guess: of the values, or NULL. */
+ * adds over ranks; a failure of the device is met here. guess: of the values, or NULL. by: what
+ * passes find in the space and come for even where this rank has failed, without sums, as other
+ * ranks wait for what they send; NULL: they need not. */
 template <class QUEUE>
 static md_status reduce(md_context *context, const md_field *x, int quantities, const double *guess,
-                        double *values, QUEUE queue) {
+                        double *values, QUEUE queue, const double *by = NULL) {
   sum_space s;
   cudaError_t error = make_space(context, x, quantities, &s);
   double *host = (double *)alloca(2 * s.count * sizeof(double));
   if (!guess)
     error = find_units(context, x, s, quantities, error, queue);
   else if (error == cudaSuccess)
-    error = take_units(s, x->n_rhs, guess);
+    error = take_units(s, x->n_rhs, guess, by);
   if (error == cudaSuccess) {
     cudaMemsetAsync(s.part, 0, s.count * MD_SUM_SLOTS * sizeof *s.part, md_stream());
     for (int q = 0; q < quantities; q++) queue(q, pass_of(s, q, false));
     add_parts<<<(unsigned)s.count, MD_SUM_SLOTS, 0, md_stream()>>>(s.part, s.total);
     cudaMemcpyAsync(host, s.total, s.count * sizeof *s.total, cudaMemcpyDeviceToHost, md_stream());
+  } else if (by) {
+    queue(0, sum_pass());
   }
   if (s.units) cudaFreeAsync(s.units, md_stream());
   if (error == cudaSuccess) error = cudaStreamSynchronize(md_stream());
@@ -425,6 +436,20 @@ template <class S> struct linear_device {
   static constexpr md_linear_table table = {copy,       axpby,      axpy_complex, dot,   dots,
                                             axpy_norm2, cg_updates, cg_direction, cg_add};
 };
+
+extern "C" md_status md_device_norm2_of(md_context *context, const md_field *y, const double *by,
+                                        md_linear_queue queue, void *user, const double *guess,
+                                        double *norms) {
+  md_status queued = MD_OK;
+  const md_status status = reduce(
+      context, y, 1, guess, norms,
+      [&](int, const sum_pass &p) {
+        const md_partial_sums sums = {p.to.sum, p.to.units};
+        queued = queue(user, by ? p.by : NULL, p.to.sum ? &sums : NULL);
+      },
+      by ? by : guess);
+  return status == MD_OK ? queued : status;
+}
 
 extern "C" const md_linear_table md_linear_device[MD_PRECISIONS] = {
     linear_device<double>::table, linear_device<float>::table, linear_device<__half>::table,
