@@ -176,6 +176,10 @@ void md_halo_destroy(md_halo *halo) {
   free(halo);
 }
 
+void md_halo_turn(md_halo *halo, bool adjoint) {
+  halo->plan.turned = adjoint;
+}
+
 md_status md_halo_begin(md_halo *halo, const md_field *field) {
   if (!halo->state) return MD_OK;
   return md_defer(halo->context, halo->transport->begin(halo->context, halo->state, field));

@@ -34,6 +34,9 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
                          md_halo **halo);
 void md_halo_destroy(md_halo *halo); /* NULL is fine. Collective */
 
+/* Whether H^dag reads the fields of exchanges from here on, not H: half spinors are others then. */
+void md_halo_turn(md_halo *halo, bool adjoint);
+
 /* Packs the surfaces of `field` and starts the transfers; the field's local sites must not change
  * until md_halo_end, which fills the halo. One exchange of a halo object at a time. Neighbours
  * call the same. With no split direction both do nothing. A failure of this rank alone is deferred
