@@ -119,6 +119,7 @@ typedef struct md_backend {
   const md_launch_shapes *shapes; /* on a device; NULL: there is one */
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
   size_t copied_bytes;
+  bool rounds_half_spinors; /* as there, of four spins */
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
 } md_backend;

@@ -53,6 +53,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   md_halo_request halo = how ? *how : (md_halo_request){.transport = "auto"};
   const md_backend *b = dirac->backend;
   halo.half_spinors = md_action_has_spin(request->action);
+  halo.rounds_half_spinors = b->rounds_half_spinors;
   if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;
   halo.awaited = status == MD_OK && b->awaits && b->awaits(dirac->state);
   if (status == MD_OK)
@@ -129,6 +130,7 @@ md_status md_dirac_hop_step(md_context *context, md_dirac *dirac, md_field *out,
   md_hop_call call = {.out = out, .in = in, .range = MD_RANGE_ALL, .end = end, .step = step};
   dirac->hops++;
   if (dirac->geometry->halo_sites > 0) {
+    md_halo_turn(dirac->halo, step && step->adjoint);
     MD_TRY(md_halo_begin(dirac->halo, in));
     if (dirac->overlap) return hop_beside(context, dirac, &call, in);
     MD_TRY(md_halo_end(dirac->halo, in));

@@ -360,4 +360,5 @@ const md_backend md_backend_tensor = {
     .turns = true,
     .multiplies = multiplies,
     .shapes = &launch_shapes,
-    .copied_bytes = (size_t)1 << 18}; /* a block of the march leaves others no place */
+    .copied_bytes = (size_t)1 << 18, /* a block of the march leaves others no place */
+    .rounds_half_spinors = true};

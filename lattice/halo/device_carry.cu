@@ -120,7 +120,8 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
     for (int p = 0; p < MD_PARITIES; p++)
       m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
   const size_t usual = COPIED_BYTES[!md_shape_planar(&plan->shape)];
-  m->copied = !plan->check && bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
+  m->copied = !plan->check && !plan->half_spinors &&
+              bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   if (m->copied) choose_push(context, m);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));

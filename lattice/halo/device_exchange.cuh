@@ -1,8 +1,14 @@
 #pragma once
 
+#include <cuda_bf16.h>
+#include <cuda_fp16.h>
+#include <type_traits>
+
 #include "base/device_peers.cuh"
+#include "base/divisor.h"
 
 extern "C" {
+#include "lattice/halo/half_spinor.h"
 #include "lattice/halo/transport.h"
 }
 
@@ -22,6 +28,7 @@ struct exchange_channel {
   int sites;
   int64_t zone;
   int first, blocks; /* of the grid */
+  md_half_spinor leg;
 };
 
 /* On the device. */
@@ -58,8 +65,15 @@ struct exchange_field {
   char *data;
   float *scale;
   int64_t stride;
-  int planes, words; /* words of an entry, for many right-hand sides */
+  int planes, words; /* words of an entry, or of a half spinor of all right-hand sides */
+  md_divisor by_words, by_slices;
+  int turn; /* 2 where H^dag reads half spinors, whose q it changes; else 0 */
 };
+
+/* What a message carries: planes of values, entries of sites, or half spinors of each slice. */
+enum class carried { PLANES, ENTRIES, HALVES };
+/* Half spinors of complex numbers T go in such words. */
+template <class T> using half_word = std::conditional_t<sizeof(T) == 4, uint2, uint4>;
 
 static __host__ __device__ inline size_t whole_vectors(size_t bytes) {
   return (bytes + 15) / 16 * 16;
@@ -123,6 +137,9 @@ static __device__ inline void scatter_values(S *zone, int k, int sites, const ui
 static __device__ inline uint4 widen(const uint4 &word) {
   return word;
 }
+static __device__ inline uint4 widen(const uint2 &word) {
+  return make_uint4(word.x, word.y, 0, 0);
+}
 static __device__ inline uint4 widen(uint32_t word) {
   return make_uint4(word, 0, 0, 0);
 }
@@ -135,10 +152,9 @@ static __device__ inline unsigned long long carry_words(int n, int thread, int t
   constexpr int AT_ONCE = 4;
   unsigned long long hash = 0;
   for (int first = thread; first < n; first += AT_ONCE * threads) {
-    WORD word[AT_ONCE];
+    WORD word[AT_ONCE]; /* without branches between the loads */
 #pragma unroll
-    for (int u = 0; u < AT_ONCE; u++)
-      if (first + u * threads < n) word[u] = load(first + u * threads);
+    for (int u = 0; u < AT_ONCE; u++) word[u] = load(min(first + u * threads, n - 1));
 #pragma unroll
     for (int u = 0; u < AT_ONCE; u++) {
       const int i = first + u * threads;
@@ -202,6 +218,73 @@ unpack_entries(WORD *zone, int words, int sites, const WORD *from, int thread, i
       [&](int i, const WORD &word) { zone[i] = word; });
 }
 
+/* How numbers j of two spins, of `spin` numbers each, become those of a half spinor: to each comes
+ * i^q times number j + lower, by its spin. */
+struct projection {
+  int spin, lower[2], q[2];
+};
+/* own + i^q other; in 16 bits rounded once, as hops in them round it. */
+template <class T> static __device__ inline T plus_turned(T own, T other, int q) {
+  if constexpr (sizeof(T) == 4) {
+    const uint32_t sign = (q == 1 || q == 2 ? 0x8000u : 0u) | (q >= 2 ? 0x80000000u : 0u);
+    const uint32_t turned =
+        sign ^ __byte_perm(reinterpret_cast<const uint32_t &>(other), 0, q % 2 ? 0x1032 : 0x3210);
+    return __hadd2(own, reinterpret_cast<const T &>(turned));
+  } else {
+    const auto re = q % 2 ? other.y : other.x, im = q % 2 ? other.x : other.y;
+    return {own.x + (q == 1 || q == 2 ? -re : re), own.y + (q >= 2 ? -im : im)};
+  }
+}
+/* A word of a slice's half spinor from number j on. */
+template <class T>
+static __device__ inline half_word<T> project(const projection &leg, const T *slice, int j) {
+  constexpr int V = sizeof(half_word<T>) / sizeof(T);
+  union {
+    half_word<T> word;
+    T of[V];
+  } sum = {*reinterpret_cast<const half_word<T> *>(slice + j)};
+#pragma unroll
+  for (int v = 0; v < V; v++) {
+    const bool second = j + v >= leg.spin;
+    const int lower = second ? leg.lower[1] : leg.lower[0], q = second ? leg.q[1] : leg.q[0];
+    sum.of[v] = plus_turned(sum.of[v], slice[j + v + lower], q);
+  }
+  return sum.word;
+}
+
+/* Half spinors, site by site and slice by slice; the lower spins of a zone become zero. */
+template <class T, bool CHECK>
+static __device__ inline unsigned long long
+pack_halves(const exchange_field &f, const md_half_spinor &leg, const int32_t *face, int sites,
+            half_word<T> *to, int thread, int threads) {
+  constexpr int V = sizeof(half_word<T>) / sizeof(T);
+  const int slices = f.by_slices.by, spin = f.words * V / 2, across = leg.swap ? spin : 0;
+  const projection p = {
+      spin, {2 * spin + across, 2 * spin - across}, {leg.q[0] ^ f.turn, leg.q[1] ^ f.turn}};
+  return carry_words<half_word<T>, CHECK>(
+      sites * slices * f.words, thread, threads, 0,
+      [&](int i) {
+        const int half = md_quotient(i, f.by_words), k = md_quotient(half, f.by_slices);
+        const int64_t slice = (int64_t)face[k] * slices + (half - k * slices);
+        return project(p, (const T *)f.data + slice * 4 * spin, (i - half * f.words) * V);
+      },
+      [&](int i, const half_word<T> &word) { to[i] = word; });
+}
+template <class T, bool CHECK>
+static __device__ inline unsigned long long unpack_halves(const exchange_field &f, int64_t zone,
+                                                          int sites, const half_word<T> *from,
+                                                          int thread, int threads) {
+  const int slices = f.by_slices.by;
+  half_word<T> *const to = (half_word<T> *)f.data + zone * slices * 2 * f.words;
+  return carry_words<half_word<T>, CHECK>(
+      sites * slices * f.words, thread, threads, 0, [&](int i) { return __ldcg(from + i); },
+      [&](int i, const half_word<T> &word) {
+        half_word<T> *const upper = to + i + md_quotient(i, f.by_words) * f.words;
+        upper[0] = word;
+        upper[f.words] = {};
+      });
+}
+
 /* True in thread 0 of the block that is the last of its channel; everything that the blocks have
  * written then lies before what that thread does next. */
 static __device__ inline bool closes(unsigned *done, int blocks, unsigned long long *sum,
@@ -225,8 +308,8 @@ static __device__ inline int channel_of(const exchange &x) {
   return c;
 }
 
-/* ONE: a plane holds values of type T; else entries of `words` words of type T. */
-template <class T, bool ONE, bool CHECK>
+/* T: values of a plane, words of an entry, or complex numbers of half spinors. */
+template <class T, carried WHAT, bool CHECK>
 static __global__ void __launch_bounds__(EXCHANGE_THREADS)
     pack_all(const __grid_constant__ exchange x, exchange_field f, int parity) {
   md_wait_for_predecessor(); /* it wrote the field */
@@ -240,14 +323,17 @@ static __global__ void __launch_bounds__(EXCHANGE_THREADS)
   char *to = ch.send[number % 2];
   unsigned long long hash;
   size_t used;
-  if constexpr (ONE) {
+  if constexpr (WHAT == carried::PLANES) {
     hash = pack_planes<T, CHECK>((const T *)f.data, f.stride, f.planes, face, ch.sites, (uint4 *)to,
                                  thread, threads, 0);
     used = f.planes * whole_vectors(ch.sites * sizeof(T));
-  } else {
+  } else if constexpr (WHAT == carried::ENTRIES) {
     hash = pack_entries<T, CHECK>((const T *)f.data, f.words, face, ch.sites, (T *)to, thread,
                                   threads);
     used = whole_vectors((size_t)ch.sites * f.words * sizeof(T));
+  } else {
+    hash = pack_halves<T, CHECK>(f, ch.leg, face, ch.sites, (half_word<T> *)to, thread, threads);
+    used = whole_vectors((size_t)ch.sites * f.by_slices.by * f.words * sizeof(half_word<T>));
   }
   if (f.scale) {
     hash += pack_planes<float, CHECK>(f.scale, 0, 1, face, ch.sites, (uint4 *)(to + used), thread,
@@ -264,7 +350,7 @@ static __global__ void __launch_bounds__(EXCHANGE_THREADS)
   if (ch.raise) md_raise_flag(ch.raise, number);
 }
 
-template <class T, bool ONE, bool CHECK>
+template <class T, carried WHAT, bool CHECK>
 static __global__ void __launch_bounds__(EXCHANGE_THREADS)
     unpack_all(const __grid_constant__ exchange x, exchange_field f) {
   const int c = channel_of(x);
@@ -277,14 +363,18 @@ static __global__ void __launch_bounds__(EXCHANGE_THREADS)
   size_t used;
   if (ch.wait && threadIdx.x == 0) md_wait_for_flag(ch.wait, number, ch.from, x.timeout);
   __syncthreads();
-  if constexpr (ONE) {
+  if constexpr (WHAT == carried::PLANES) {
     hash = unpack_planes<T, CHECK>((T *)f.data + ch.zone, f.stride, f.planes, ch.sites,
                                    (const uint4 *)from, thread, threads, 0);
     used = f.planes * whole_vectors(ch.sites * sizeof(T));
-  } else {
+  } else if constexpr (WHAT == carried::ENTRIES) {
     hash = unpack_entries<T, CHECK>((T *)f.data + ch.zone * f.words, f.words, ch.sites,
                                     (const T *)from, thread, threads);
     used = whole_vectors((size_t)ch.sites * f.words * sizeof(T));
+  } else {
+    hash =
+        unpack_halves<T, CHECK>(f, ch.zone, ch.sites, (const half_word<T> *)from, thread, threads);
+    used = whole_vectors((size_t)ch.sites * f.by_slices.by * f.words * sizeof(half_word<T>));
   }
   if (f.scale) {
     hash += unpack_planes<float, CHECK>(f.scale + ch.zone, 0, 1, ch.sites,

@@ -11,8 +11,9 @@ extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
   const md_field_shape *shape = &m->plan->shape;
   const size_t sites = (size_t)m->plan->channel[c].sites;
   const size_t planes = md_shape_planar(shape) ? (size_t)shape->components : 1;
+  const size_t parts = m->plan->half_spinors ? 2 : 1;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  return planes * whole_vectors(sites * md_message_entry_bytes(shape)) +
+  return planes * whole_vectors(sites * md_message_entry_bytes(shape) / parts) +
          (scaled ? whole_vectors(sites * sizeof(float)) : 0) + sizeof(exchange_seal);
 }
 
@@ -61,7 +62,8 @@ static md_status make_tables(md_context *context, md_device_messages *m) {
     to->from = from->receive_rank;
     to->sites = (int)from->sites;
     to->zone = from->first_site;
-    MD_TRY(md_message_check(context, md_message_bytes(&plan->shape, from->sites)));
+    to->leg = md_half_spinors[from->direction];
+    MD_TRY(md_message_check(context, md_plan_bytes(plan, c)));
     for (int p = 0; p < MD_PARITIES; p++) {
       MD_TRY(md_device_allocate(context, bytes, "halo table", (void **)&m->face[p][c]));
       MD_TRY(md_device_upload(context, m->face[p][c], from->face[p], bytes));
@@ -185,31 +187,49 @@ static md_status order(md_context *context, cudaEvent_t event, cudaStream_t earl
   return md_cuda_status(context, cudaStreamWaitEvent(later, event, 0), "order of the halo");
 }
 
-template <class T, bool ONE, bool CHECK>
+template <class T, carried WHAT, bool CHECK>
 static void launch(md_device_messages *m, const md_field *f, bool pack) {
-  const exchange_field view = view_of(m, f, sizeof(T));
+  const bool halves = WHAT == carried::HALVES;
+  const exchange_field view = view_of(m, f, halves ? sizeof(half_word<T>) : sizeof(T));
   if (pack)
-    md_launch_early(pack_all<T, ONE, CHECK>, dim3(m->blocks), dim3(EXCHANGE_THREADS), 0,
+    md_launch_early(pack_all<T, WHAT, CHECK>, dim3(m->blocks), dim3(EXCHANGE_THREADS), 0,
                     m->copied ? m->gather : m->x, view, f->parity);
   else
-    unpack_all<T, ONE, CHECK><<<m->blocks, EXCHANGE_THREADS, 0, m->stream>>>(m->x, view);
+    unpack_all<T, WHAT, CHECK><<<m->blocks, EXCHANGE_THREADS, 0, m->stream>>>(m->x, view);
 }
 
-template <class T, bool ONE>
+template <class T, carried WHAT>
 static void launch(md_device_messages *m, const md_field *f, bool pack) {
-  m->plan->check ? launch<T, ONE, true>(m, f, pack) : launch<T, ONE, false>(m, f, pack);
+  m->plan->check ? launch<T, WHAT, true>(m, f, pack) : launch<T, WHAT, false>(m, f, pack);
+}
+
+static void launch_halves(md_device_messages *m, const md_field *f, bool pack) {
+  constexpr carried HALVES = carried::HALVES;
+  switch (f->precision) {
+  case MD_DOUBLE:
+    return launch<double2, HALVES>(m, f, pack);
+  case MD_SINGLE:
+    return launch<float2, HALVES>(m, f, pack);
+  case MD_HALF:
+    return launch<__half2, HALVES>(m, f, pack);
+  default:
+    return launch<__nv_bfloat162, HALVES>(m, f, pack);
+  }
 }
 
 static md_status run(md_context *context, md_device_messages *m, const md_field *f, bool pack) {
+  constexpr carried PLANES = carried::PLANES, ENTRIES = carried::ENTRIES;
   const size_t bytes = md_message_entry_bytes(&m->plan->shape);
-  if (!md_field_planar(f))
-    bytes % 16 == 0 ? launch<uint4, false>(m, f, pack) : launch<uint32_t, false>(m, f, pack);
+  if (m->plan->half_spinors)
+    launch_halves(m, f, pack);
+  else if (!md_field_planar(f))
+    bytes % 16 == 0 ? launch<uint4, ENTRIES>(m, f, pack) : launch<uint32_t, ENTRIES>(m, f, pack);
   else if (bytes == 2)
-    launch<uint16_t, true>(m, f, pack);
+    launch<uint16_t, PLANES>(m, f, pack);
   else if (bytes == 4)
-    launch<uint32_t, true>(m, f, pack);
+    launch<uint32_t, PLANES>(m, f, pack);
   else
-    launch<uint64_t, true>(m, f, pack);
+    launch<uint64_t, PLANES>(m, f, pack);
   return md_cuda_launched(context, pack ? "gathering of surfaces" : "scattering of halos");
 }
 

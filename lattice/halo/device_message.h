@@ -5,10 +5,10 @@
 
 /* The device side of message.c, shared by the transports of device fields: one kernel gathers all
  * surfaces of a field into its messages, one scatters all that arrived into the zones, both on a
- * stream of their own beside the interior. A message on a device: the planes and then the scales,
- * each filled up to 16 bytes; then the hash and the number of the message, written where the plan
- * asks for checks. Messages are numbered on the device, so that recorded exchanges count on. Local
- * unless said otherwise. */
+ * stream of their own beside the interior. A message on a device: the planes, or the sites of one,
+ * whole or half spinors, and then the scales, each filled up to 16 bytes; then the hash and the
+ * number of the message, written where the plan asks for checks. Messages are numbered on the
+ * device, so that recorded exchanges count on. Local unless said otherwise. */
 MD_C_BEGIN
 
 /* Tables, streams and counters; buffers come by one of the next two. */
@@ -17,11 +17,11 @@ typedef struct md_device_messages md_device_messages;
 md_status md_device_messages_buffers(md_context *context, md_device_messages *messages, void **send,
                                      void **receive);
 /* Writes straight into two buffers in turn in the memory of each receiver, by the gathering kernel
- * or beside a busy interior by the copy engines or a small kernel, raises a flag there, and waits
- * for its own flags on the device. A recording then holds an even number of exchanges.
- * `within`: the same for the ranks of each node alone, after md_device_messages_buffers, whose
- * buffers other nodes' messages keep; by the gathering kernel only. MD_ENVIRONMENT where the GPUs
- * cannot. Collective. */
+ * or beside a busy interior, unless half spinors travel, by the copy engines or a small kernel,
+ * raises a flag there, and waits for its own flags on the device. A recording then holds an even
+ * number of exchanges. `within`: the same for the ranks of each node alone, after
+ * md_device_messages_buffers, whose buffers other nodes' messages keep; by the gathering kernel
+ * only. MD_ENVIRONMENT where the GPUs cannot. Collective. */
 md_status md_device_messages_peers(md_context *context, md_device_messages *messages, bool within);
 /* Whether the message of channel c goes to, and comes from, a rank that shares memory. */
 bool md_device_message_to_peer(const md_device_messages *messages, int c);

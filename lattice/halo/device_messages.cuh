@@ -9,6 +9,7 @@ extern "C" {
 /* What device_message.cu, whose kernels gather and scatter, and device_carry.cu, which takes
  * messages past a busy interior, share. */
 
+enum { SPINOR_REALS = 24 }; /* of a slice */
 enum { READY, DONE, BROUGHT, FETCHED /* and a channel */, EVENTS = FETCHED + MD_MOST_MESSAGES };
 
 struct md_device_messages {
@@ -30,8 +31,18 @@ struct md_device_messages {
 };
 
 static inline exchange_field view_of(const md_device_messages *m, const md_field *f, size_t word) {
-  return {(char *)f->data, f->scale, f->stride, md_field_planes(f),
-          (int)(md_message_entry_bytes(&m->plan->shape) / word)};
+  const md_halo_plan *plan = m->plan;
+  const int slices = plan->half_spinors ? f->components / SPINOR_REALS : 1;
+  const size_t pieces = plan->half_spinors ? 2 * (size_t)slices : 1;
+  const int words = (int)(md_message_entry_bytes(&plan->shape) / pieces / word);
+  return {(char *)f->data,
+          f->scale,
+          f->stride,
+          md_field_planes(f),
+          words,
+          md_divisor_of(words),
+          md_divisor_of(slices),
+          plan->turned ? 2 : 0};
 }
 
 /* Bytes of the messages of all channels. */

@@ -7,7 +7,8 @@
 /* What H reads of a neighbour with four spins (dirac/action.h): (1 - gamma_mu) psi of the forward
  * ones, then (1 + gamma_mu) psi of the others, gamma_mu = [[0, S], [S^dag, 0]]. S has its entries
  * beside the diagonal where `swap`; with q the powers of i in -+ S, row by row, the upper spins of
- * that are h_k = psi_k + i^q_k psi_(2 + k ^ swap), and the lower ones follow from h. */
+ * that are h_k = psi_k + i^q_k psi_(2 + k ^ swap), and the lower ones follow from h. H^dag reads
+ * those of the opposite direction, q ^ 2. */
 typedef struct md_half_spinor {
   bool swap;
   int q[2];

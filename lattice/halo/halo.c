@@ -127,6 +127,27 @@ static md_status say_cost_of_check(md_halo *halo) {
   return status;
 }
 
+/* Rounded once more, by H itself, a half spinor of 16 bits would be another. */
+static bool half_spinors_travel(const md_field_shape *shape, const md_halo_request *request,
+                                const md_transport *transport) {
+  const md_precision p = shape->precision;
+  const bool wide = md_precision_bytes(p) >= sizeof(float);
+  if (!request || !request->half_spinors) return false;
+  if (shape->space == MD_HOST) return wide;
+  return !transport->whole_spinors && !md_shape_planar(shape) &&
+         (wide || (request->rounds_half_spinors && (p == MD_HALF || p == MD_BF16)));
+}
+
+/* The transport that a dry run counts with: that of the name, or the fastest for such fields. */
+static const md_transport *presumed(md_space space, const char *name) {
+  const md_transport *fastest = NULL;
+  for (const md_transport *const *t = md_transports(); *t; t++) {
+    if (strcmp((*t)->name, name) == 0) return *t;
+    if ((*t)->spaces & 1u << space && (!fastest || (*t)->speed > fastest->speed)) fastest = *t;
+  }
+  return fastest;
+}
+
 /* In place of a transport in a dry run, which has no tables to make one of: what every one of them
  * sends from and receives into. */
 static md_status count_messages(const md_halo *halo) {
@@ -136,11 +157,14 @@ static md_status count_messages(const md_halo *halo) {
   return MD_OK;
 }
 
-static md_status create(md_context *context, md_halo *halo, const char *name) {
-  const md_halo_plan *plan = &halo->plan;
-  if (md_counts(context)) return count_messages(halo);
-  MD_TRY(md_agree(context, find(halo, name)));
-  halo->plan.transport = halo->transport;
+static md_status create(md_context *context, md_halo *halo, const md_halo_request *request) {
+  md_halo_plan *plan = &halo->plan;
+  const char *name = request ? request->transport : "auto";
+  const bool counts = md_counts(context);
+  if (!counts) MD_TRY(md_agree(context, find(halo, name)));
+  plan->transport = counts ? presumed(plan->shape.space, name) : halo->transport;
+  plan->half_spinors = half_spinors_travel(&plan->shape, request, plan->transport);
+  if (counts) return count_messages(halo);
   if (plan->channels == 0) return MD_OK;
   MD_TRY(md_agree(context, halo->transport->create(context, plan, &halo->state)));
   return plan->check ? say_cost_of_check(halo) : MD_OK;
@@ -155,14 +179,12 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->context = context;
     h->plan.check = request && request->check;
     h->plan.copied_bytes = request ? request->copied_bytes : 0;
-    h->plan.half_spinors = request && request->half_spinors && shape->space == MD_HOST &&
-                           md_precision_bytes(shape->precision) >= sizeof(float);
     h->plan.awaited = request && request->awaited;
     h->plan.geometry = geometry;
     h->plan.shape = *shape;
     h->plan.channels = geometry->messages;
     h->plan.channel = geometry->message;
-    status = create(context, h, request ? request->transport : "auto");
+    status = create(context, h, request);
   }
   if (status != MD_OK) {
     md_halo_destroy(h);
@@ -174,6 +196,10 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
 void md_halo_destroy(md_halo *halo) {
   if (halo && halo->state) halo->transport->destroy(halo->state);
   free(halo);
+}
+
+void md_halo_turn(md_halo *halo, bool adjoint) {
+  halo->plan.turned = adjoint;
 }
 
 md_status md_halo_begin(md_halo *halo, const md_field *field) {

@@ -14,15 +14,17 @@ typedef struct md_halo_request {
   bool check;          /* every message carries a number and a hash of its bytes, which the receiver
                           verifies; what that costs an exchange is measured and printed */
   size_t copied_bytes; /* `peer`: exchanges without checks of at least so many bytes on a rank go by
-                          the copy engines, others by kernels; 0: what is faster on an H200 beside
-                          kernels of small blocks */
-  bool half_spinors;   /* every field is read by H alone (half_spinor.h): where it lies on the host
-                          in double or single, half spinors travel, 12 numbers a slice, and fill
-                          spins 0 and 1 of the halo; spins 2 and 3 become zero there, which H takes
-                          for the same */
-  bool awaited;        /* what follows md_halo_begin can take the messages where
-                          md_halo_find_arrivals says that they arrive; `peer` then pushes short
-                          ones instead of copying them */
+                          the copy engines, others and half spinors by kernels; 0: what is faster on
+                          an H200 beside kernels of small blocks */
+  bool half_spinors;   /* every field is read by H, or where md_halo_turn says so by H^dag
+                          (half_spinor.h): in double and single half spinors travel, 12 numbers a
+                          slice, and fill spins 0 and 1 of the halo; spins 2 and 3 become zero
+                          there, which H takes for the same */
+  /* Likewise, and H rounds them to the field's numbers: on a device they travel in half and bf16
+   * too. */
+  bool rounds_half_spinors;
+  bool awaited; /* what follows md_halo_begin can take the messages where md_halo_find_arrivals says
+                   that they arrive; `peer` then pushes short ones instead of copying them */
 } md_halo_request;
 
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
@@ -33,6 +35,9 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
                          const md_field_shape *shape, const md_halo_request *request,
                          md_halo **halo);
 void md_halo_destroy(md_halo *halo); /* NULL is fine. Collective */
+
+/* Whether H^dag reads the fields of exchanges from here on, not H: half spinors are others then. */
+void md_halo_turn(md_halo *halo, bool adjoint);
 
 /* Packs the surfaces of `field` and starts the transfers; the field's local sites must not change
  * until md_halo_end, which fills the halo. One exchange of a halo object at a time. Neighbours

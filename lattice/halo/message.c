@@ -15,8 +15,9 @@ size_t md_message_bytes(const md_field_shape *shape, int64_t sites) {
 }
 
 size_t md_plan_bytes(const md_halo_plan *plan, int channel) {
-  const size_t whole = md_message_bytes(&plan->shape, plan->channel[channel].sites);
-  return plan->half_spinors ? whole / 2 : whole;
+  md_field_shape shape = plan->shape;
+  if (plan->half_spinors) shape.components /= 2;
+  return md_message_bytes(&shape, plan->channel[channel].sites);
 }
 
 md_status md_message_check(md_context *context, size_t bytes) {
@@ -48,10 +49,10 @@ static void gather(char *to, const char *from, const int32_t *sites, int64_t cou
 }
 
 /* Half spinors of the surface, in planes of sites, or site by site in rows of right-hand sides: the
- * additions are those of H on whole ones. */
+ * additions are those of H on whole ones. turn: 2 for H^dag, else 0. */
 enum { SPINOR = 24, HALF = SPINOR / 2, COLOURS = 6 /* reals of a spin */ };
 #define DEFINE_PACK(T)                                                                             \
-  static void pack_##T(const md_field *f, const md_halo_message *channel, T *to) {                 \
+  static void pack_##T(const md_field *f, const md_halo_message *channel, int turn, T *to) {       \
     const md_half_spinor *leg = &md_half_spinors[channel->direction];                              \
     const int32_t *sites = channel->face[f->parity];                                               \
     const int halves = f->components / 2, rows = md_field_planar(f) ? halves : 1;                  \
@@ -59,7 +60,7 @@ enum { SPINOR = 24, HALF = SPINOR / 2, COLOURS = 6 /* reals of a spin */ };
       for (int64_t i = 0; i < channel->sites; i++)                                                 \
         for (int c = plane; c < (rows > 1 ? plane + 1 : halves); c += 2)                           \
           for (int k = 0; k < (rows > 1 ? 1 : 2 * f->n_rhs); k++) {                                \
-            const int upper = c % HALF, spin = upper / COLOURS, q = leg->q[spin];                  \
+            const int upper = c % HALF, spin = upper / COLOURS, q = leg->q[spin] ^ turn;           \
             const int lower = HALF + COLOURS * (spin ^ leg->swap) + upper % COLOURS;               \
             const int slice = c / HALF * SPINOR, part = (c + k) % 2;                               \
             const T sign = q == 2 || q == (part ? 3 : 1) ? -1 : 1;                                 \
@@ -98,10 +99,11 @@ void md_message_pack(const md_halo_plan *plan, int number, const md_field *field
   const size_t width = width_of(field), plane = (size_t)channel->sites * width;
   const int planes = md_field_planes(field);
   if (plan->half_spinors) {
+    const int turn = plan->turned ? 2 : 0;
     if (field->precision == MD_DOUBLE)
-      pack_double(field, channel, (double *)(void *)message);
+      pack_double(field, channel, turn, (double *)(void *)message);
     else
-      pack_float(field, channel, (float *)(void *)message);
+      pack_float(field, channel, turn, (float *)(void *)message);
     return;
   }
   for (int c = 0; c < planes; c++)

@@ -11,8 +11,9 @@ typedef struct md_halo_plan {
   const struct md_transport *transport;
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
-  bool half_spinors;   /* likewise, where it is to be done */
   bool awaited;        /* likewise */
+  bool half_spinors;   /* they travel; on a device the fields are not planar then */
+  bool turned;         /* those that H^dag reads; may change between exchanges */
 } md_halo_plan;
 
 /* A way to carry halos: a constant table of functions, and one line in halo.c. */
@@ -24,6 +25,7 @@ typedef struct md_transport {
   int speed;               /* auto takes the highest that can be used */
   bool queued; /* exchanges are work on the device's stream: they may be recorded, and what fails
                   in one shows in `verify` */
+  bool whole_spinors; /* half spinors do not travel by it where fields lie on a device */
   /* MD_ENVIRONMENT with the reason where these ranks cannot use it, the same on all. NULL: they
    * can wherever it is in the build. Collective. */
   md_status (*check)(md_context *context, const md_geometry *geometry);
@@ -63,8 +65,8 @@ struct md_halo {
   void *state; /* of the transport; NULL where nothing is split */
 };
 
-/* The messages of a halo exchange: the planes of a surface one after another, then its scales; with
- * checks then a seal. */
+/* The messages of a halo exchange: the planes of a surface one after another, or its sites, or the
+ * half spinors of either; then its scales; with checks then a seal. */
 
 /* Bytes of one site in one plane, of a message of `sites` sites. */
 size_t md_message_entry_bytes(const md_field_shape *shape);

@@ -1,6 +1,7 @@
 /* Transports of device fields: every one that these ranks can use, on every rank grid, brings the
  * halo that MPI brings to the same host field, bit for bit, again and again, recorded and not, with
- * checks and without; a hop over it agrees with cpu_ref; a neighbour that stays away is named. */
+ * checks and without, of half spinors too; a hop over it agrees with cpu_ref; a neighbour that
+ * stays away is named. */
 #include "gpu_tests.h"
 #include "lattice/halo/transport.h"
 
@@ -153,6 +154,109 @@ static void bits_arrive(void **state) {
   }
 }
 
+/* An element as it is stored, without its scale, and back. */
+static double stored(const md_field *f, int64_t i) {
+  if (f->precision == MD_DOUBLE) return ((const double *)f->data)[i];
+  if (f->precision == MD_SINGLE) return ((const float *)f->data)[i];
+  const uint16_t bits = ((const uint16_t *)f->data)[i];
+  return f->precision == MD_HALF ? md_float_of_half(bits) : md_float_of_bf16(bits);
+}
+static void store(md_field *f, int64_t i, double value) {
+  if (f->precision == MD_DOUBLE)
+    ((double *)f->data)[i] = value;
+  else if (f->precision == MD_SINGLE)
+    ((float *)f->data)[i] = (float)value;
+  else
+    ((uint16_t *)f->data)[i] =
+        f->precision == MD_HALF ? md_half_of_float((float)value) : md_bf16_of_float((float)value);
+}
+
+static void exchange_once(md_context *context, md_halo *halo, md_field *field) {
+  MD_REQUIRE(context, md_agree(context, md_halo_begin(halo, field)));
+  MD_REQUIRE(context, md_agree(context, md_halo_end(halo, field)));
+}
+
+/* Fills the halo of a host field as an exchange of half spinors should: MPI carries those of its
+ * stored numbers in double or single, to be rounded once, and the scales. */
+static void fill_halves(md_context *context, const md_field_shape *host, bool adjoint,
+                        md_field *field) {
+  const md_halo_request by_halves = {.transport = "mpi", .half_spinors = true};
+  md_field_shape wide = *host;
+  md_halo *whole, *halves;
+  md_field sums;
+  if (wide.precision != MD_DOUBLE) wide.precision = MD_SINGLE;
+  MD_REQUIRE(context, md_halo_create(context, field->geometry, host, &by_mpi, &whole));
+  MD_REQUIRE(context, md_halo_create(context, field->geometry, &wide, &by_halves, &halves));
+  MD_REQUIRE(context, md_field_create(context, field->geometry, &wide, field->parity, &sums));
+  const int64_t own = field->sites * md_field_entry(field);
+  const int64_t all = own + field->halo * md_field_entry(field);
+  for (int64_t i = 0; i < own; i++) store(&sums, i, stored(field, i));
+  md_halo_turn(halves, adjoint);
+  exchange_once(context, halves, &sums);
+  exchange_once(context, whole, field);
+  for (int64_t i = own; i < all; i++) store(field, i, stored(&sums, i));
+  md_field_destroy(&sums);
+  md_halo_destroy(whole);
+  md_halo_destroy(halves);
+}
+
+/* The upper spins of the halo are the sums, the lower ones zero, whatever was there before. */
+static void carries_half_spinors(md_context *context, const md_geometry *g, const md_transport *t,
+                                 md_precision precision, int n_rhs, int slices, bool check) {
+  const md_field_shape host = {precision, MD_HOST, 24 * slices, n_rhs, true, true};
+  const md_field_shape device = {precision, MD_DEVICE, 24 * slices, n_rhs, true, true};
+  md_halo_request request = {.transport = t->name, .half_spinors = true};
+  md_halo *unrounded, *halo;
+  md_field on_device, got, want;
+  char what[160];
+  MD_REQUIRE(context, md_halo_create(context, g, &device, &request, &unrounded));
+  request.rounds_half_spinors = true;
+  request.check = check;
+  MD_REQUIRE(context, md_halo_create(context, g, &device, &request, &halo));
+  const bool wide = md_precision_bytes(precision) >= sizeof(float);
+  assert_true(wide ? md_halo_bytes(unrounded) == md_halo_bytes(halo)
+                   : md_halo_bytes(unrounded) > md_halo_bytes(halo));
+  for (int round = 0; round < 4; round++) {
+    const bool adjoint = round / 2;
+    snprintf(what, sizeof what, "%s %s %d rhs, %d slices of half spinors%s, grid %dx%dx%dx%d%s",
+             t->name, md_precision_name(precision), n_rhs, slices, adjoint ? " of H^dag" : "",
+             g->grid[0], g->grid[1], g->grid[2], g->grid[3], check ? ", checked" : "");
+    md_test_random_shape(context, g, &host, round % 2, 70 + (uint64_t)round, &want);
+    MD_REQUIRE(context, md_field_create(context, g, &device, round % 2, &on_device));
+    MD_REQUIRE(context, md_field_create(context, g, &host, round % 2, &got));
+    const int64_t own = want.sites * md_field_entry(&want);
+    for (int64_t i = 0; i < want.halo * md_field_entry(&want); i++) store(&want, own + i, 7.0);
+    MD_REQUIRE(context, transfer(context, &on_device, &want));
+    fill_halves(context, &host, adjoint, &want);
+    md_halo_turn(halo, adjoint);
+    exchange e = {halo, &on_device};
+    MD_REQUIRE(context, queue(context, &e));
+    MD_REQUIRE(context, transfer(context, &got, &on_device));
+    MD_REQUIRE(context, md_agree(context, md_halo_verify(halo)));
+    compare(&got, &want, what);
+    md_field *const fields[] = {&on_device, &got, &want};
+    for (int f = 0; f < 3; f++) md_field_destroy(fields[f]);
+  }
+  md_halo_destroy(halo);
+  md_halo_destroy(unrounded);
+}
+
+static void half_spinors_arrive(void **state) {
+  md_context *context = *state;
+  int grid[MD_DIMS] = {0};
+  context->quiet = true; /* of the cost of checks */
+  while (next_grid(context, grid)) {
+    md_geometry *g = geometry_on(context, grid, true);
+    for (const md_transport *const *t = md_transports(); *t; t++) {
+      if ((*t)->whole_spinors || !usable(context, *t, g)) continue;
+      for (int k = 0; k < 4 * MD_FIXED; k++)
+        carries_half_spinors(context, g, *t, (md_precision)(k / 4), k & 1 ? 3 : 1, k & 2 ? 3 : 1,
+                             k / 4 % 2 == k % 2);
+    }
+    md_geometry_destroy(g);
+  }
+}
+
 /* Three hops behind each other, so that buffers are used in turn. */
 static void hop(md_context *context, md_dirac *dirac, const md_field *in, md_field *out) {
   md_field field[MD_PARITIES];
@@ -275,6 +379,7 @@ static void odd_recordings_are_refused(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(bits_arrive), cmocka_unit_test(odd_recordings_are_refused),
-    cmocka_unit_test(operators_agree_with_oracle), cmocka_unit_test(absence_is_named)};
+    cmocka_unit_test(bits_arrive), cmocka_unit_test(half_spinors_arrive),
+    cmocka_unit_test(odd_recordings_are_refused), cmocka_unit_test(operators_agree_with_oracle),
+    cmocka_unit_test(absence_is_named)};
 MD_RUN_GPU_TESTS(tests)

@@ -1,8 +1,10 @@
-/* Halo transports: refusals by name, and checks that meet what a network did to a message. */
+/* Halo transports: refusals by name, checks that meet what a network did to a message, and half
+ * spinors for H^dag. */
 #include "lattice/halo/transport.h"
 #include "support.h"
 
 #include <mpi.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* MPI's profiling interface lets the test stand between the program and the network: it may turn a
@@ -88,6 +90,36 @@ static void damage_is_met(void **state) {
   md_geometry_destroy(g);
 }
 
+/* H^dag reads of each neighbour what H reads of the opposite one. */
+static void adjoint_reads_the_opposite(void **state) {
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 4, 4, 4, 8, true);
+  for (int k = 0; k < 2 * 2 * MD_DIRECTIONS; k++) {
+    const md_field_shape spinors = {
+        k & 1 ? MD_SINGLE : MD_DOUBLE, MD_HOST, 48, k & 2 ? 3 : 1, true, false};
+    md_halo_message channel = g->message[k / 4];
+    md_halo_plan plan = {
+        .geometry = g, .shape = spinors, .channels = 1, .channel = &channel, .half_spinors = true};
+    const size_t bytes = md_plan_bytes(&plan, 0);
+    char *message[3];
+    md_field field;
+    assert_int_equal(2 * bytes, md_message_bytes(&spinors, channel.sites));
+    md_test_random_shape(context, g, &spinors, k / 4 % 2, 9, &field);
+    for (int way = 0; way < 3; way++) { /* H, H^dag, H of the opposite neighbour */
+      assert_non_null(message[way] = malloc(bytes));
+      plan.turned = way == 1;
+      if (way == 2) channel.direction = (channel.direction + MD_DIMS) % MD_DIRECTIONS;
+      md_message_pack(&plan, 0, &field, message[way]);
+    }
+    assert_memory_equal(message[1], message[2], bytes);
+    assert_memory_not_equal(message[0], message[1], bytes);
+    for (int way = 0; way < 3; way++) free(message[way]);
+    md_field_destroy(&field);
+  }
+  md_geometry_destroy(g);
+}
+
 static struct CMUnitTest tests[] = {cmocka_unit_test(wrong_names_are_refused),
-                                    cmocka_unit_test(damage_is_met)};
+                                    cmocka_unit_test(damage_is_met),
+                                    cmocka_unit_test(adjoint_reads_the_opposite)};
 MD_RUN_TESTS(tests)
