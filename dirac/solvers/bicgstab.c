@@ -94,7 +94,7 @@ static md_status second_half(stabilised *b, const double *alpha, double *omega, 
   }
   md_linear_axpy(alpha, &b->p, &b->x);
   md_linear_axpy(omega, &b->r, &b->x);
-  return md_linear_axpy_norm2(b->context, minus, &b->t, &b->r, NULL, norm2);
+  return md_linear_axpby_norm2(b->context, minus, &b->t, NULL, &b->r, NULL, norm2);
 }
 
 /* p = r + beta (p - omega v), or a new start. */

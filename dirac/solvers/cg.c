@@ -136,7 +136,7 @@ md_status md_cg_step_take(md_context *context, md_operator *a, const bool *rests
   }
   if (step->broken >= 0) return MD_OK;
   MD_TRY(factors ? a->factors->second(context, a, minus, r, before, step->norm2)
-                 : md_linear_axpy_norm2(context, minus, a_p, r, before, step->norm2));
+                 : md_linear_axpby_norm2(context, minus, a_p, NULL, r, before, step->norm2));
   if (flexible) MD_TRY(md_linear_dot(context, a_p, r, NULL, r_ap));
   for (int k = 0; k < n; k++) {
     step->beta[k] = (flexible ? minus[k] * r_ap[k] : step->norm2[k]) / before[k];

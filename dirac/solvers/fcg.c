@@ -37,7 +37,7 @@ static md_status iterate_once(flexible *f, bool *ends) {
     minus[r] = -step.alpha[r];
   }
   if (step.broken >= 0) return md_cg_step_fail(f->context, &step, s->iteration + 1);
-  MD_TRY(md_linear_axpy_norm2(f->context, minus, &f->a_p, &s->r, NULL, step.norm2));
+  MD_TRY(md_linear_axpby_norm2(f->context, minus, &f->a_p, NULL, &s->r, NULL, step.norm2));
   MD_TRY(precondition(f, &z));
   MD_TRY(md_linear_dot(f->context, z, &f->a_p, NULL, z_ap));
   for (int r = 0; r < s->n_rhs; r++)

@@ -57,7 +57,7 @@ static md_status iterate_once(residuals *g, bool *ends) {
     minus[r] = -alpha[r];
   }
   md_linear_axpy(alpha, &g->p[k], &s->x);
-  MD_TRY(md_linear_axpy_norm2(g->context, minus, &g->a_p[k], &s->r, NULL, norm2));
+  MD_TRY(md_linear_axpby_norm2(g->context, minus, &g->a_p[k], NULL, &s->r, NULL, norm2));
   return md_cg_conclude(g->context, g->job->request, alpha, norm2, s, ends);
 }
 

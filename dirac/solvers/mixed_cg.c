@@ -118,6 +118,21 @@ static void complete(mixed_cg *m) {
   m->lacking = 0;
 }
 
+/* The same with alpha p of a step, while p stays. */
+static void take_last(mixed_cg *m) {
+  md_field *room = &m->kept[m->lacking];
+  const bool together = room->data;
+  if (together) {
+    memcpy(m->of[m->lacking++], m->step.alpha, sizeof *m->of);
+    md_field_swap(room, &m->p);
+  }
+  complete(m);
+  if (together)
+    md_field_swap(room, &m->p);
+  else
+    md_linear_axpy(m->step.alpha, &m->p, &m->x);
+}
+
 static void save(mixed_cg *m) {
   complete(m);
   if (!m->saved) return;
@@ -258,8 +273,7 @@ static md_status keep_direction(mixed_cg *m, const double *unit_before, double *
 static md_status update(mixed_cg *m) {
   double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
   memcpy(unit_before, m->outer.unit, sizeof unit_before);
-  complete(m);
-  md_linear_axpy(m->step.alpha, &m->p, &m->x);
+  take_last(m);
   MD_TRY(update_solution(m));
   MD_TRY(hand_down(m));
   MD_TRY(keep_direction(m, unit_before, of_r, of_p));

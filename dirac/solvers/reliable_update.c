@@ -85,15 +85,15 @@ md_status md_outer_change(md_outer *o, bool rest, md_field *a_y) {
  * it stagnates not far above the last one; NULL: a projection may have raised it. */
 static md_status true_residual(md_outer *o, const double *norm2) {
   md_cg_state *s = o->state;
-  const md_operator_end minus = {.b = -1.0};
-  double one[MD_MAX_RHS], guess[MD_MAX_RHS];
+  double one[MD_MAX_RHS], minus[MD_MAX_RHS], guess[MD_MAX_RHS];
   for (int r = 0; r < s->n_rhs; r++) {
     one[r] = 1.0;
+    minus[r] = -1.0;
     if (norm2) guess[r] = o->unit[r] * o->unit[r] * fmax(norm2[r], 0x1p-10);
   }
-  MD_TRY(md_operator_apply(o->context, o->a, &o->scratch, &s->x, &minus));
-  return md_linear_axpy_norm2(o->context, one, &s->p, &o->scratch, norm2 ? guess : NULL,
-                              s->r_norm2);
+  MD_TRY(md_operator_apply(o->context, o->a, &o->scratch, &s->x, NULL));
+  return md_linear_axpby_norm2(o->context, one, &s->p, minus, &o->scratch, norm2 ? guess : NULL,
+                               s->r_norm2);
 }
 
 /* x += y. The inner operator may work in another space. */

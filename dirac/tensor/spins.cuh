@@ -186,6 +186,17 @@ struct spin_worker {
   __device__ int64_t place(int64_t site, int tile) const {
     return site * site_bytes() + offset(tile) + min(at.t, 2) * pair_bytes;
   }
+  /* The lane's colour of a field. */
+  __device__ void load_numbers(const void *field, int first, int64_t site,
+                               number (&v)[TILES][4]) const {
+#pragma unroll
+    for (int k = 0; k < TILES; k++) {
+      const char *spinor = static_cast<const char *>(field) + place(site, first + k);
+#pragma unroll
+      for (int s = 0; s < 4; s++)
+        v[k][s] = load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes));
+    }
+  }
   /* What the end of a hop reads: x of the lane's colour, and the biased exponent of its scale. It
    * is asked for before the products, which hide that it comes from L2. */
   struct ending_numbers {
@@ -195,14 +206,7 @@ struct spin_worker {
   __device__ ending_numbers load_ending(int first, int64_t site) const {
     ending_numbers end = {};
     if constexpr (ENDS) {
-#pragma unroll
-      for (int k = 0; k < TILES; k++) {
-        const char *spinor = static_cast<const char *>(call.x) + place(site, first + k);
-#pragma unroll
-        for (int s = 0; s < 4; s++)
-          end.x[k][s] =
-              load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes));
-      }
+      load_numbers(call.x, first, site, end.x);
       if constexpr (scaled) end.unit = __float_as_int(call.x_scale[site]) >> 23;
     }
     return end;
@@ -246,19 +250,30 @@ struct spin_worker {
     }
     return common;
   }
-  /* c = step c + what out is; units as in `combine`. */
-  __device__ int add_step(sums &c, int64_t site, int unit) const {
-    const int of_out = __float_as_int(call.out_scale[site]) >> 23, common = max(unit, of_out);
+  /* What out is, asked for once the sources are used and there are registers for it. */
+  struct old_numbers {
+    number v[takes_step<END> ? TILES : 1][4];
+    int unit;
+  };
+  __device__ old_numbers load_old(int64_t site) const {
+    old_numbers old = {};
+    if constexpr (takes_step<END>) {
+      load_numbers(call.out, 0, site, old.v);
+      old.unit = __float_as_int(call.out_scale[site]) >> 23;
+    }
+    return old;
+  }
+  /* c = step c + what out was; units as in `combine`. */
+  __device__ int add_step(sums &c, const old_numbers &of_out, int unit) const {
+    const int common = max(unit, of_out.unit);
     const real factor_c = step * power_of_two(127 + unit - common);
-    const real factor_out = power_of_two(127 + of_out - common);
+    const real factor_out = power_of_two(127 + of_out.unit - common);
 #pragma unroll
     for (int k = 0; k < TILES; k++) {
       if (absent(0, k)) continue;
-      const char *spinor = static_cast<const char *>(call.out) + place(site, k);
 #pragma unroll
       for (int s = 0; s < 4; s++) {
-        const auto old = widen(
-            T{}, load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes)));
+        const auto old = widen(T{}, of_out.v[k][s]);
         real *of = c[k][s / 2] + 2 * (s % 2);
         of[0] = product_plus(factor_c, of[0], factor_out * old.x);
         of[1] = product_plus(factor_c, of[1], factor_out * old.y);
@@ -381,9 +396,10 @@ struct spin_worker {
     sums c;
     const ending_numbers end = load_ending(0, site);
     multiply(c, 0, ahead, behind, b);
+    const old_numbers old = load_old(site);
     multiply_slices(c);
     int common = combine(c, 0, end, unit + smaller);
-    if constexpr (takes_step<END>) common = add_step(c, site, common);
+    if constexpr (takes_step<END>) common = add_step(c, old, common);
     if constexpr (leaves_norms<END>) add_norm(c, common, assigned);
     if constexpr (scaled) {
       const uint32_t most = largest(c);

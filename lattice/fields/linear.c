@@ -58,9 +58,9 @@ md_status md_linear_dots(md_context *context, int count, const md_field *x, cons
   return count > 0 ? narrower(x, y)->dots(context, count, x, y, dots) : MD_OK;
 }
 
-md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                               const double *guess, double *norms) {
-  return narrower(x, y)->axpy_norm2(context, a, x, y, guess, norms);
+md_status md_linear_axpby_norm2(md_context *context, const double *a, const md_field *x,
+                                const double *b, md_field *y, const double *guess, double *norms) {
+  return narrower(x, y)->axpby_norm2(context, a, x, b, y, guess, norms);
 }
 
 md_status md_linear_norm2_of(md_context *context, const md_field *y, const double *by,

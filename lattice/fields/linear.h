@@ -45,10 +45,10 @@ md_status md_linear_dot(md_context *context, const md_field *x, const md_field *
  * once for all. */
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
                          double *dots);
-/* y = a x + y and norms[r] = |y_r|^2, on the host in one pass, on a device with a guess where sites
- * have many reals. */
-md_status md_linear_axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                               const double *guess, double *norms);
+/* y = a x + b y, b NULL for 1, and norms[r] = |y_r|^2, on the host in one pass, on a device with a
+ * guess where sites have many reals. */
+md_status md_linear_axpby_norm2(md_context *context, const double *a, const md_field *x,
+                                const double *b, md_field *y, const double *guess, double *norms);
 /* norms[r] = |y_r|^2 of what `queue` makes of y. On a device its kernels may add to `sums`, which
  * are zero, find by[r], unless `by` is NULL, in device memory, and leave no sums (NULL) where this
  * rank has failed; on the host sums is NULL and y is read once it is there. */

@@ -218,7 +218,7 @@ static void cg_updates(int count, int steps, const double *const *a, const doubl
 
 /* What one strip adds to the lanes' sums; may also write. */
 typedef struct sum_job {
-  const MD_REAL *a;
+  const MD_REAL *a, *b;
   const md_field *x;
   md_field *y;
   MD_REAL (*buffer)[BUFFER], *turned;
@@ -244,13 +244,13 @@ static void sum_turned(const sum_job *job, int64_t site, int sites, double *lane
 }
 
 /* The norm is that of what was stored, after rounding. */
-static void sum_axpy(const sum_job *job, int64_t site, int sites, double *lane) {
+static void sum_axpby(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
   const strip ys = strip_load(job->y, site, sites, job->buffer[1]);
   for (int c = 0; c < xs.planes; c++) {
-    const MD_REAL *u = xs.at + c * xs.distance, *a = job->a;
+    const MD_REAL *u = xs.at + c * xs.distance, *a = job->a, *b = job->b;
     MD_REAL *v = ys.at + c * ys.distance;
-    for (int l = 0; l < xs.lanes; l++) v[l] += a[l] * u[l];
+    for (int l = 0; l < xs.lanes; l++) v[l] = a[l] * u[l] + b[l] * v[l];
   }
   strip_store(job->y, &ys);
   const strip stored = strip_load(job->y, site, sites, ys.at);
@@ -349,12 +349,13 @@ static md_status dots(md_context *context, int count, const md_field *x, const m
   return MD_OK;
 }
 
-static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                            const double *guess, double *norms) {
-  MD_REAL as[MOST_LANES];
+static md_status axpby_norm2(md_context *context, const double *a, const md_field *x,
+                             const double *b, md_field *y, const double *guess, double *norms) {
+  MD_REAL as[MOST_LANES], bs[MOST_LANES];
   (void)guess;
   spread(x, a, as);
-  return reduce(context, (sum_job){.a = as, .x = x, .y = y, .add = sum_axpy}, norms);
+  spread(y, b, bs);
+  return reduce(context, (sum_job){.a = as, .b = bs, .x = x, .y = y, .add = sum_axpby}, norms);
 }
 
 /* The bits of the local sites. */
@@ -378,4 +379,4 @@ static void copy(md_field *out, const md_field *in) {
 }
 
 const md_linear_table MD_JOIN(md_linear_host_, MD_JOIN(SUFFIX, MD_JOIN(_, MD_ISA))) = {
-    copy, axpby, axpy_complex, dot, dots, axpy_norm2, cg_updates, NULL, NULL};
+    copy, axpby, axpy_complex, dot, dots, axpby_norm2, cg_updates, NULL, NULL};

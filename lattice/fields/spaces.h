@@ -19,8 +19,8 @@ typedef struct md_linear_table {
                    double *dots);
   md_status (*dots)(md_context *context, int count, const md_field *x, const md_field *y,
                     double *dots);
-  md_status (*axpy_norm2)(md_context *context, const double *a, const md_field *x, md_field *y,
-                          const double *guess, double *norms);
+  md_status (*axpby_norm2)(md_context *context, const double *a, const md_field *x, const double *b,
+                           md_field *y, const double *guess, double *norms);
   void (*cg_updates)(int count, int steps, const double *const *a, const double *const *b,
                      const md_field *const *r, md_field *const *p, md_field *const *x);
   /* In one pass; false, with nothing done, for fields that these do not serve. NULL: for any. */

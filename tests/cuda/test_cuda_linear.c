@@ -119,19 +119,20 @@ static void check(md_context *context, const md_geometry *g, md_precision precis
   MD_REQUIRE(context, md_field_convert(context, &z.device, &z.host)); /* the same bits again */
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
   directions(context, &x, &y, &z);
-  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, NULL, on_host));
-  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, NULL, on_device));
-  same(context, &y, "axpy_norm2");
+  MD_REQUIRE(context, md_linear_axpby_norm2(context, a, &z.host, NULL, &y.host, NULL, on_host));
+  MD_REQUIRE(context,
+             md_linear_axpby_norm2(context, a, &z.device, NULL, &y.device, NULL, on_device));
+  same(context, &y, "axpby_norm2");
   same_sums(on_host, on_device, n_rhs, size,
-            precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision), "axpy_norm2");
+            precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision), "axpby_norm2");
   MD_REQUIRE(context, md_field_convert(context, &y.device, &y.host));
   memcpy(again, on_host, sizeof again);
-  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.host, &y.host, again, on_host));
-  MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &z.device, &y.device, again, on_device));
-  same(context, &y, "axpy_norm2 by a guess");
+  MD_REQUIRE(context, md_linear_axpby_norm2(context, a, &z.host, b, &y.host, again, on_host));
+  MD_REQUIRE(context, md_linear_axpby_norm2(context, a, &z.device, b, &y.device, again, on_device));
+  same(context, &y, "axpby_norm2 by a guess");
   same_sums(on_host, on_device, n_rhs, size,
             precision == MD_DOUBLE ? 1e-12 : 4.0 * md_precision_roundoff(precision),
-            "axpy_norm2 by a guess");
+            "axpby_norm2 by a guess");
   MD_REQUIRE(context, md_linear_norm2(context, &y.device, on_device, again));
   same_sums(on_device, again, n_rhs, size, 1e-12, "norm2 by a guess");
   md_linear_copy(&x.device, &y.device);
@@ -161,11 +162,13 @@ static void beside_single(void **state) {
     make(context, g, MD_SINGLE, rhs[k / 2], 1, &x);
     make(context, g, MD_SINGLE, rhs[k / 2], 2, &r);
     make(context, g, narrow[k % 2], rhs[k / 2], 3, &p);
-    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.host, &r.host, NULL, guess));
-    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.device, &r.device, NULL, on_device));
+    MD_REQUIRE(context, md_linear_axpby_norm2(context, a, &p.host, NULL, &r.host, NULL, guess));
+    MD_REQUIRE(context,
+               md_linear_axpby_norm2(context, a, &p.device, NULL, &r.device, NULL, on_device));
     same_sums(guess, on_device, rhs[k / 2], 0.0, 8.0 * unit, "norm2 of CG in 16 bits");
-    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.host, &r.host, guess, on_host));
-    MD_REQUIRE(context, md_linear_axpy_norm2(context, a, &p.device, &r.device, guess, on_device));
+    MD_REQUIRE(context, md_linear_axpby_norm2(context, a, &p.host, NULL, &r.host, guess, on_host));
+    MD_REQUIRE(context,
+               md_linear_axpby_norm2(context, a, &p.device, NULL, &r.device, guess, on_device));
     same_sums(on_host, on_device, rhs[k / 2], 0.0, 8.0 * unit, "the same by a guess");
     same(context, &r, "r of CG in 16 bits");
     md_linear_cg_update(a, b, &r.host, &p.host, &x.host);

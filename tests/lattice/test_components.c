@@ -148,7 +148,7 @@ static void check_cg(md_context *context, const md_geometry *g, const md_field_s
     MD_REQUIRE(context, md_linear_dot(context, &f[P], &f[AP], NULL, dot));
     for (int r = 0; r < shape->n_rhs; r++)
       a[r] = dot[r] > 0.0 ? norm2[r] / dot[r] : 0.0, minus[r] = -a[r], b[r] = norm2[r];
-    MD_REQUIRE(context, md_linear_axpy_norm2(context, minus, &f[AP], &f[R], NULL, norm2));
+    MD_REQUIRE(context, md_linear_axpby_norm2(context, minus, &f[AP], NULL, &f[R], NULL, norm2));
     for (int r = 0; r < shape->n_rhs; r++) b[r] = b[r] > 0.0 ? norm2[r] / b[r] : 0.0;
     md_linear_cg_update(a, b, &f[R], &f[P], &f[X]);
   }

@@ -115,7 +115,7 @@ static void updates(void **state) {
     md_linear_xpby(&f.x, f.b, &f.y);
     check(&f.y, one, &f.old_x, f.b, &f.old_y);
     md_linear_copy(&f.y, &f.old_y);
-    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &f.y, NULL, norm));
+    MD_REQUIRE(*state, md_linear_axpby_norm2(*state, f.a, &f.x, NULL, &f.y, NULL, norm));
     check(&f.y, f.a, &f.old_x, one, &f.old_y);
     MD_REQUIRE(*state, md_linear_norm2(*state, &f.y, NULL, again));
     for (int r = 0; r < settings[s].n_rhs; r++) assert_true(norm[r] == again[r]);
@@ -143,8 +143,8 @@ static void narrow_beside_single(void **state) {
     for (int r = 0; r < MD_MAX_RHS; r++) one[r] = 1.0;
     make(*state, narrow[s], &f);
     make(*state, wide, &w);
-    MD_REQUIRE(*state, md_linear_axpy_norm2(*state, f.a, &f.x, &w.y, NULL, norm));
-    check(&w.y, f.a, &f.old_x, one, &w.old_y);
+    MD_REQUIRE(*state, md_linear_axpby_norm2(*state, f.a, &f.x, f.b, &w.y, NULL, norm));
+    check(&w.y, f.a, &f.old_x, f.b, &w.old_y);
     MD_REQUIRE(*state, md_linear_norm2(*state, &w.y, NULL, again));
     md_linear_copy(&w.y, &w.old_y);
     md_linear_axpby(f.a, &w.x, f.b, &f.y);
@@ -359,7 +359,8 @@ static void same_for_every_instruction_set(void **state) {
             md_linear_host(k ? (md_isa)isa : MD_ISA_BASELINE, settings[s].precision);
         make(*state, settings[s], &f[k]);
         MD_REQUIRE(*state, table->dot(*state, &f[k].x, &f[k].y, NULL, sums[k][0]));
-        MD_REQUIRE(*state, table->axpy_norm2(*state, f[k].a, &f[k].x, &f[k].y, NULL, sums[k][1]));
+        MD_REQUIRE(*state,
+                   table->axpby_norm2(*state, f[k].a, &f[k].x, f[k].b, &f[k].y, NULL, sums[k][1]));
         const double *const a = f[k].a, *const b = f[k].b;
         const md_field *const z = &f[k].z;
         md_field *const x = &f[k].x, *const y = &f[k].y;

@@ -40,7 +40,8 @@ static md_status richardson(md_context *context, const md_solver_job *job, md_cg
   while (status == MD_OK && !ends) {
     md_linear_axpy(step, &s->r, &s->x);
     status = md_operator_apply(context, job->a, &a_r, &s->r, NULL);
-    if (status == MD_OK) status = md_linear_axpy_norm2(context, minus, &a_r, &s->r, NULL, norm2);
+    if (status == MD_OK)
+      status = md_linear_axpby_norm2(context, minus, &a_r, NULL, &s->r, NULL, norm2);
     if (status == MD_OK) status = md_cg_conclude(context, job->request, step, norm2, s, &ends);
   }
   md_field_destroy(&a_r);

@@ -191,12 +191,13 @@ static void queue_multiply(const md_field *x, const md_field *y, const sum_pass 
 
 /* y += a x and the pass of |y|^2 that sums. */
 template <class S>
-static void queue_axpy_norm2(const double *a, const md_field *x, md_field *y, const sum_pass &p) {
+static void queue_axpby_norm2(const double *a, const md_field *x, const double *b, md_field *y,
+                              const sum_pass &p) {
   with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
     using T = real_of<S>;
     combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
                  rounds(), true><<<p.blocks, LONG_THREADS, 0, md_stream()>>>(
-        (T)a[0], T(1), of_x, of_y, of_y, x->sites, x->components, p.to);
+        (T)a[0], (T)(b ? b[0] : 1.0), of_x, of_y, of_y, x->sites, x->components, p.to);
   });
 }
 
@@ -377,12 +378,12 @@ template <class S> struct linear_device {
         queue_multiply<S, DOT_IMAGINARY>(&x[q / 2], y, p);
     });
   }
-  static md_status axpy_norm2(md_context *context, const double *a, const md_field *x, md_field *y,
-                              const double *guess, double *norms) {
+  static md_status axpby_norm2(md_context *context, const double *a, const md_field *x,
+                               const double *b, md_field *y, const double *guess, double *norms) {
     if (guess && is_long(x))
       return reduce(context, y, 1, guess, norms,
-                    [&](int, const sum_pass &p) { queue_axpy_norm2<S>(a, x, y, p); });
-    axpby(a, x, NULL, y);
+                    [&](int, const sum_pass &p) { queue_axpby_norm2<S>(a, x, b, y, p); });
+    axpby(a, x, b, y);
     return md_linear_norm2(context, y, guess, norms);
   }
   static void cg_update(const double *a, const double *b, const md_field *r, md_field *p,
@@ -433,8 +434,8 @@ template <class S> struct linear_device {
     });
     return true;
   }
-  static constexpr md_linear_table table = {copy,       axpby,      axpy_complex, dot,   dots,
-                                            axpy_norm2, cg_updates, cg_direction, cg_add};
+  static constexpr md_linear_table table = {copy,        axpby,      axpy_complex, dot,   dots,
+                                            axpby_norm2, cg_updates, cg_direction, cg_add};
 };
 
 extern "C" md_status md_device_norm2_of(md_context *context, const md_field *y, const double *by,
