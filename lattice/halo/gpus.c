@@ -31,6 +31,7 @@ static md_status create_peer(md_context *context, const md_halo_plan *plan, void
 const md_transport md_transport_peer = {
     .name = "peer",
     .needs = "GPUs of one node that address each other",
+    .whole_spinors = true,
     MD_DEVICE_CARRIER(.speed = 5, .queued = true, .check = check_peer, .create = create_peer,
                       .begin = md_device_carrier_pack, .end = md_device_carrier_unpack,
                       .verify = md_device_carrier_verify, .destroy = md_device_carrier_destroy)};

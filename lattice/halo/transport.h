@@ -25,7 +25,8 @@ typedef struct md_transport {
   int speed;               /* auto takes the highest that can be used */
   bool queued; /* exchanges are work on the device's stream: they may be recorded, and what fails
                   in one shows in `verify` */
-  bool whole_spinors; /* half spinors do not travel by it where fields lie on a device */
+  bool whole_spinors; /* half spinors do not travel by it where fields lie on a device: whole
+                         ones take less time beside an interior, by copy engines */
   /* MD_ENVIRONMENT with the reason where these ranks cannot use it, the same on all. NULL: they
    * can wherever it is in the build. Collective. */
   md_status (*check)(md_context *context, const md_geometry *geometry);
