@@ -278,7 +278,8 @@ template <class S, int R> static int hop_spins_reals(const md_stencil *s, const 
   a.out_scale = call->out->scale;
   a.matrix = wall_steps_of<real_of<S>>(md_hop_step_of(call).matrix, call->out->precision);
   const bool walls = a.matrix.slices > 0;
-  if (s->march.x > 0) return launch_spin_march<S, R>(s->march, call->range, a, call->queue);
+  if constexpr (sizeof(S) > 2)
+    if (s->march.x > 0) return launch_spin_march<S, R>(s->march, call->range, a, call->queue);
   if (walls && a.n_rhs > 1)
     launch_spins<S, R, false, true, true>(s, a, call->queue);
   else if (walls)

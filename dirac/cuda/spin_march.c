@@ -30,14 +30,8 @@ static bool lay_out(const md_device_facts *gpu, const md_backend_request *reques
     m->result_bytes = m->slot_bytes;
     m->slot_bytes += rows * m->rim_bytes;
   }
-  if (md_precision_scaled(request->precision)) {
-    m->scales = rows * (m->x + 1) + around * m->x;
-    m->scales_at = m->slot_bytes;
-    m->slot_bytes += round_up(m->scales * (int)sizeof(float), 128);
-  }
   m->link_bytes = m->sites * reals * real_bytes;
   if (m->link_bytes % 16 != 0 || m->threads < LEAST_THREADS ||
-      m->scales > MD_SPIN_SCALES * m->computing ||
       m->threads > (real_bytes == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE))
     return false;
   m->slots = MD_SPIN_SLOTS;
@@ -76,8 +70,8 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
   const int real_bytes = (int)md_precision_bytes(request->precision);
   const bool divided = g->halo_sites > 0;
   if (!md_action_has_spin(request->action) || request->n_rhs != 1 || gpu->code < 90 ||
-      (real_bytes == 2 && md_action_get(request->action)->walls) || g->split[MD_X] ||
-      g->split[MD_Y] || g->split[MD_Z] || (divided && g->local[MD_T] < LEAST_SLICES))
+      real_bytes == 2 || g->split[MD_X] || g->split[MD_Y] || g->split[MD_Z] ||
+      (divided && g->local[MD_T] < LEAST_SLICES))
     return best;
   const int half = g->local[0] / 2, slices = md_request_slices(request);
   const int reals = atoi(md_reconstruct_name(request->reconstruct)); /* the table's names */
@@ -99,8 +93,6 @@ md_spin_march md_spin_march_plan(const md_backend_request *request, const md_geo
   best.by_row = md_divisor_of(best.x * slices);
   best.by_columns = md_divisor_of(slices);
   best.by_y = md_divisor_of(best.y);
-  best.by_x = md_divisor_of(best.x);
-  best.by_places = md_divisor_of(best.x + 1);
   const int tiles[3] = {half / best.x, best.ly / best.y, best.lz / best.z};
   best.band = md_march_band(tiles, best.y, best.z, gpu->multiprocessors);
   best.by_tiles = md_divisor_of(tiles[0]);

@@ -14,27 +14,22 @@
  * own, which changes signs alone: gamma_mu couples spin K to one of the other chirality by i^Q and
  * that one to K by i^-Q. */
 
-/* Reals of a spinor that a thread reads on end: of a spin, of a chirality, in 16 bits all, which
- * meet all banks. */
-template <class S>
-constexpr int run_reals = sizeof(S) == 8   ? 6
-                          : sizeof(S) == 4 ? HALF_SPINOR
-                                           : SPINOR;
+/* Reals of a spinor that a thread reads on end: of a spin, of a chirality. */
+template <class S> constexpr int run_reals = sizeof(S) == 8 ? 6 : HALF_SPINOR;
 
 /* The order in which a thread takes the runs of a spinor, and the signs that follow from it. */
 template <class S> struct lane_order {
   static constexpr int runs = SPINOR / run_reals<S>;
-  int lower;          /* 1: spins 2 and 3 come first */
-  int at[runs];       /* first real */
-  real_of<S> sign[3]; /* of legs along x, along y and z, along t */
-  __device__ lane_order(int thread, bool adjoint) : lower(runs > 1 ? thread >> 2 & 1 : 0) {
-    using T = real_of<S>;
+  int lower;    /* 1: spins 2 and 3 come first */
+  int at[runs]; /* first real */
+  S sign[3];    /* of legs along x, along y and z, along t */
+  __device__ lane_order(int thread, bool adjoint) : lower(thread >> 2 & 1) {
     const int second = runs == 4 ? thread >> 1 & 1 : 0;
 #pragma unroll
     for (int r = 0; r < runs; r++)
-      at[r] = runs <= 2 ? (r ^ lower) * HALF_SPINOR
+      at[r] = runs == 2 ? (r ^ lower) * HALF_SPINOR
                         : (r / 2 ^ lower) * HALF_SPINOR + (r % 2 ^ second) * (HALF_SPINOR / 2);
-    sign[2] = adjoint ? T(-1) : T(1);
+    sign[2] = adjoint ? S(-1) : S(1);
     sign[0] = lower ? -sign[2] : sign[2];
     sign[1] = second ? -sign[0] : sign[0];
   }
@@ -48,24 +43,24 @@ static __device__ inline run_piece<S> &piece_of_run(S *spinor, const lane_order<
 }
 template <class S>
 static __device__ inline void load_runs(const S *spinor, const lane_order<S> &order,
-                                        real_of<S> psi[SPINOR]) {
+                                        S psi[SPINOR]) {
   constexpr int reals = 16 / (int)sizeof(S);
 #pragma unroll
   for (int k = 0; k < SPINOR; k += reals) {
     const run_piece<S> piece = piece_of_run(const_cast<S *>(spinor), order, k);
 #pragma unroll
-    for (int e = 0; e < reals; e++) psi[k + e] = load_real(piece.v[e]);
+    for (int e = 0; e < reals; e++) psi[k + e] = piece.v[e];
   }
 }
 template <class S>
 static __device__ inline void store_runs(S *spinor, const lane_order<S> &order,
-                                         const real_of<S> psi[SPINOR]) {
+                                         const S psi[SPINOR]) {
   constexpr int reals = 16 / (int)sizeof(S);
 #pragma unroll
   for (int k = 0; k < SPINOR; k += reals) {
     run_piece<S> piece;
 #pragma unroll
-    for (int e = 0; e < reals; e++) piece.v[e] = store_real<S>(psi[k + e]);
+    for (int e = 0; e < reals; e++) piece.v[e] = psi[k + e];
     piece_of_run(spinor, order, k) = piece;
   }
 }
@@ -88,15 +83,14 @@ static __device__ inline void add_to_runs(S *spinor, const lane_order<S> &order,
 template <class S, int R> constexpr int leg_piece = link_piece_of((int)sizeof(S) * R);
 /* The link of the site-th of `sites` sites, whose pieces take turns. */
 template <class S, int R>
-static __device__ inline void load_leg_link(const char *links, int site, int sites,
-                                            real_of<S> u[R]) {
+static __device__ inline void load_leg_link(const char *links, int site, int sites, S u[R]) {
   constexpr int bytes = leg_piece<S, R>, reals = bytes / (int)sizeof(S);
 #pragma unroll
   for (int k = 0; k < R; k += reals) {
     const auto piece =
         *reinterpret_cast<const vector_of<S, reals> *>(links + (k / reals * sites + site) * bytes);
 #pragma unroll
-    for (int e = 0; e < reals; e++) u[k + e] = load_real(piece.v[e]);
+    for (int e = 0; e < reals; e++) u[k + e] = piece.v[e];
   }
 }
 
@@ -263,69 +257,22 @@ template <class S> struct spin_link_feeder {
 struct spin_sources {
   int own;       /* at place h of its row */
   int across[4]; /* at h along y and z, by direction - 2 */
-  int own_scale, across_scale[4];
   bool inside[4];
-  __device__ spin_sources(const md_spin_march &m, int row, int h, int in_row_bytes) {
+  __device__ spin_sources(const md_spin_march &m, int row, int in_row_bytes) {
     const int rows = m.y * m.z;
     own = row * m.centre_bytes + in_row_bytes;
-    own_scale = row * (m.x + 1) + h;
 #pragma unroll
     for (int d = 0; d < 4; d++) {
       const int to = md_spin_neighbour(&m, row, d + 2);
       inside[d] = to < rows;
       across[d] = in_row_bytes + (to < rows ? to * m.centre_bytes
                                             : rows * m.centre_bytes + (to - rows) * m.rim_bytes);
-      across_scale[d] = h + to * m.x + (to < rows ? to : rows);
-    }
-  }
-};
-
-/* The scales of the source sites in a slot: those of all places of the tile's rows, then those of
- * the rim. The computing threads bring them, each at most MOST. */
-struct spin_scales {
-  enum { MOST = MD_SPIN_SCALES };
-  const md_spin_march &m;
-  const md_row *rows;
-  const float *from;
-  /* The site at place e of time slice `at`, as spin_feeder copies it. */
-  __device__ int site_of(const md_spin_tile &tile, int e, int at, int t, int last) const {
-    const int in_rim = e - m.y * m.z * (m.x + 1);
-    if (in_rim >= 0) {
-      const int r = md_quotient(in_rim, m.by_x);
-      const md_spin_rim rim = md_spin_rim_of(&m, r);
-      return across(rows[md_spin_row(&m, &tile, rim.of, at)], rim.direction,
-                    tile.x + in_rim - r * m.x);
-    }
-    const int r = md_quotient(e, m.by_places), place = e - r * (m.x + 1);
-    const int number = md_spin_row(&m, &tile, r, min(max(at, t), last));
-    const md_row row = rows[number];
-    const bool up = row.bits & 1u;
-    if (at < t || at > last)
-      return across(row, at < t ? 7 : 6, tile.x + min(max(place - up, 0), m.x - 1));
-    const md_spin_centre centre = md_spin_centre_of(&m, tile.x, up);
-    return place == centre.edge_place ? row.edge
-                                      : number * m.half + centre.from + place - centre.place;
-  }
-  __device__ void load(const md_spin_tile &tile, int at, int t, int last, float scale[MOST]) const {
-    const int all = at >= t && at <= last ? m.scales : m.y * m.z * (m.x + 1);
-#pragma unroll
-    for (int k = 0; k < MOST; k++) {
-      const int e = (int)threadIdx.x + k * m.computing;
-      scale[k] = e < all ? from[site_of(tile, e, at, t, last)] : 0.0f;
-    }
-  }
-  __device__ void store(const float scale[MOST], char *slot) const {
-#pragma unroll
-    for (int k = 0; k < MOST; k++) {
-      const int e = (int)threadIdx.x + k * m.computing;
-      if (e < m.scales) reinterpret_cast<float *>(slot + m.scales_at)[e] = scale[k];
     }
   }
 };
 
 /* What a computing thread does. */
 template <class S, int R> struct spin_marcher {
-  using T = real_of<S>;
   const spin_arguments<S> &a;
   const md_spin_march &m;
   spin_ring ring, links;
@@ -336,14 +283,13 @@ template <class S, int R> struct spin_marcher {
   int column;
 
   /* The next leg, whose link is the next of its ring. */
-  template <int D>
-  __device__ void add(const char *spinor, T scale, int site, uint32_t bits, T sum[SPINOR]) {
-    T psi[SPINOR], stored[R], u[18];
+  template <int D> __device__ void add(const char *spinor, int site, uint32_t bits, S sum[SPINOR]) {
+    S psi[SPINOR], stored[R], u[18];
     links.wait_filled();
     load_runs(reinterpret_cast<const S *>(spinor), order, psi);
     load_leg_link<S, R>(links.at(), site, m.sites, stored);
     full_link<R>(stored, u);
-    const T factor = R != 18 && bits >> (1 + D) & 1u ? -scale : scale;
+    const S factor = R != 18 && bits >> (1 + D) & 1u ? S(-1) : S(1);
     add_direction_leg<D>(psi, u, factor, order.sign[D < 2 ? 0 : D < 6 ? 1 : 2], bits & 1u, sum);
     links.leave_as_warp();
   }
@@ -363,7 +309,7 @@ template <class S, int R> struct spin_marcher {
   }
   /* Leaves a x + b sum at `own`, the thread's place for results, x multiplied by the matrix if
    * there is one, or where there is no x the sum. */
-  __device__ void finish(S *own, T sum[SPINOR]) {
+  __device__ void finish(S *own, S sum[SPINOR]) {
     const bool walls = a.matrix.slices > 0;
 #pragma unroll
     for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
@@ -383,101 +329,47 @@ template <class S, int R> struct spin_marcher {
     }
     md::fence_for_copies();
   }
-  /* The same of one column in 16 bits, at output site `site`, which gets its scale. */
-  __device__ void finish_narrow(S *own, int site, T sum[SPINOR]) {
-#pragma unroll
-    for (int c = 0; c < SPINOR; c++) sum[c] *= a.half_b;
-    if (a.x) {
-      T x[SPINOR];
-      md::barrier_wait(x_filled, x_phase);
-      x_phase ^= 1;
-      load_runs(own, order, x);
-      const T factor = is_scaled<S> ? a.a * a.x_scale[site] : a.a;
-#pragma unroll
-      for (int c = 0; c < SPINOR; c++) sum[c] += factor * x[c];
-    } else {
-      md::meet(m.computing); /* the rim has been read */
-    }
-    if constexpr (is_scaled<S>) {
-      float largest = 0.0f;
-#pragma unroll
-      for (int c = 0; c < SPINOR; c++) largest = larger_component<S>(largest, sum[c]);
-      const float scale = scale_of<S>(largest), inverse = inverse_of_scale<S>(scale);
-      if (active) a.out_scale[site] = scale;
-#pragma unroll
-      for (int c = 0; c < SPINOR; c++) sum[c] *= inverse;
-    }
-    if (active) store_runs(own, order, sum);
-    md::fence_for_copies();
-  }
   /* The output sites of a tile's time slices t to last. */
   __device__ void run(const md_spin_tile &tile, int t, int last) {
     const int thread = min((int)threadIdx.x, m.threads - 1);
     const int of_row = md_quotient(thread, m.by_row), in_row = thread - of_row * (int)m.by_row.by;
     const int h = md_quotient(in_row, m.by_columns), link = of_row * m.x + h;
     column = in_row - h * m.columns;
-    const spin_sources from(m, of_row, h, in_row * m.spinor_bytes);
-    const spin_scales scales = {m, a.rows, a.in_scale};
+    const spin_sources from(m, of_row, in_row * m.spinor_bytes);
     const int result = m.result_bytes + of_row * m.rim_bytes + in_row * m.spinor_bytes;
     const auto bits_of = [&](int at) { return a.rows[md_spin_row(&m, &tile, of_row, at)].bits; };
     uint32_t bits_before = 0, bits = bits_of(t) ^ 1u;
-    T now[SPINOR] = {}, before[SPINOR] = {};
-    float scale[spin_scales::MOST];
-    if constexpr (is_scaled<S>) {
-      scales.load(tile, t - 1, t, last, scale);
-      scales.store(scale, ring.at());
-    }
+    S now[SPINOR] = {}, before[SPINOR] = {};
     for (int at = t - 1; at <= last + 1; at++) {
       const uint32_t bits_next = at < last ? bits_of(at + 1) : bits ^ 1u;
-      if constexpr (is_scaled<S>) {
-        if (at <= last) scales.load(tile, at + 1, t, last, scale);
-        md::meet(m.computing); /* the scales are there, and those of the slot before are used */
-      }
       ring.wait_filled();
       char *const slot = ring.at();
-      const auto scale_at = [&](int place) {
-        return is_scaled<S> ? (T) reinterpret_cast<const float *>(slot + m.scales_at)[place] : T(1);
-      };
-      const int up = bits & 1u;
       const int shift = bits & 1u ? m.site_bytes : 0; /* of the far neighbour, and across */
       const char *const near = slot + from.own + m.site_bytes - shift;
       const auto beside = [&](int d) {
         return slot + from.across[d - 2] + (from.inside[d - 2] ? shift : 0);
       };
-      const auto beside_scale = [&](int d) {
-        return scale_at(from.across_scale[d - 2] + (from.inside[d - 2] ? up : 0));
-      };
-      const T near_scale = scale_at(from.own_scale + 1 - up);
       const bool inner = at >= t && at <= last;
       if (inner) {
-        add<2>(beside(2), beside_scale(2), link, bits, now);
-        add<3>(beside(3), beside_scale(3), link, bits, now);
-        add<4>(beside(4), beside_scale(4), link, bits, now);
-        add<5>(beside(5), beside_scale(5), link, bits, now);
+        add<2>(beside(2), link, bits, now);
+        add<3>(beside(3), link, bits, now);
+        add<4>(beside(4), link, bits, now);
+        add<5>(beside(5), link, bits, now);
       }
       if (at > t) {
         ask_for_x(tile, at - 1, slot);
-        add<6>(near, near_scale, link, bits_before, before);
+        add<6>(near, link, bits_before, before);
       }
       if (inner) {
-        add<0>(near, near_scale, link, bits, now);
-        add<1>(slot + from.own + shift, scale_at(from.own_scale + up), link, bits, now);
+        add<0>(near, link, bits, now);
+        add<1>(slot + from.own + shift, link, bits, now);
       }
-      if (at > t) {
-        S *const own = reinterpret_cast<S *>(slot + result);
-        const int number = md_spin_row(&m, &tile, of_row, at - 1);
-        if constexpr (sizeof(S) == 2)
-          finish_narrow(own, number * m.half + tile.x + h, before);
-        else
-          finish(own, before);
-      }
+      if (at > t) finish(reinterpret_cast<S *>(slot + result), before);
 #pragma unroll
-      for (int c = 0; c < SPINOR; c++) before[c] = now[c], now[c] = T(0);
-      if (at < last) add<7>(near, near_scale, link, bits_next, now);
+      for (int c = 0; c < SPINOR; c++) before[c] = now[c], now[c] = S(0);
+      if (at < last) add<7>(near, link, bits_next, now);
       bits_before = bits, bits = bits_next;
       ring.leave();
-      if constexpr (is_scaled<S>)
-        if (at <= last) scales.store(scale, ring.at());
     }
   }
 };

@@ -5,12 +5,12 @@
 
 MD_C_BEGIN
 
-/* The march of quarks with four spins on CUDA cores: one right-hand side, in 16 bits without a
- * fifth dimension, on a lattice that is undivided or divided along t. A tile is a box of sites of
- * one parity along x/2, y and z; a block walks along t through the column above it
- * (dirac/march_share.h). The source sites of a time slice of the tile and around it come once into
- * a ring of slots in shared memory, whole rows along x by a copy; the links of the tile's sites
- * come into another, one direction of all sites in a slot. */
+/* The march of quarks with four spins on CUDA cores: one right-hand side in double or single on a
+ * lattice that is undivided or divided along t. A tile is a box of sites of one parity along x/2, y
+ * and z; a block walks along t through the column above it (dirac/march_share.h). The source sites
+ * of a time slice of the tile and around it come once into a ring of slots in shared memory, whole
+ * rows along x by a copy; the links of the tile's sites come into another, one direction of all
+ * sites in a slot. */
 typedef struct md_spin_march {
   int x, y, z, sites;           /* of a tile; x 0: no march */
   int half, ly, lz, lt;         /* of the lattice, half its extent in x */
@@ -22,7 +22,6 @@ typedef struct md_spin_march {
                                    2 z of these beyond the tile along y, then 2 y along z */
   int result_bytes;             /* from the start of a slot to the results, rows as in the rim, in
                                    whose place they lie where it is large enough */
-  int scales, scales_at;        /* of the source sites in a slot, from its start; half */
   int slot_bytes, link_bytes, shared_bytes;
   int tiles; /* of a time slice */
   md_march_share share;
@@ -30,7 +29,6 @@ typedef struct md_spin_march {
   int shift;    /* of a part of the slices: segments of the share begin so much later; */
   bool ends;    /* the first and the last slice of a tile are two columns of the share */
   md_divisor by_row, by_columns, by_y;    /* x columns, columns, y */
-  md_divisor by_x, by_places;             /* x, x + 1 */
   int band;                               /* tiles along y that are walked together */
   md_divisor by_tiles, by_band, by_layer; /* tiles along x, of a band, of it in all of z */
 } md_spin_march;
@@ -40,7 +38,6 @@ enum {
   MD_SPIN_SLOTS = 2,       /* of sources */
   MD_SPIN_LINK_SLOTS = 16, /* most */
   MD_SPIN_FEEDERS = 64,    /* threads that feed */
-  MD_SPIN_SCALES = 2,      /* most that a thread brings of a slot */
   /* Threads that compute at most, in double and in single: with those that feed they leave each 255
    * and 128 registers. */
   MD_SPIN_IN_DOUBLE = 192,
