@@ -120,6 +120,8 @@ typedef struct md_backend {
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
   size_t copied_bytes;
   bool rounds_half_spinors; /* as there, of four spins */
+  /* Name of the backend that is faster in double with four spins; NULL: none is known. */
+  const char *spins_in_double;
   /* Bytes of stored link data that one hop reads per output site. */
   double (*link_bytes)(const md_backend_request *request);
 } md_backend;

@@ -76,9 +76,12 @@ md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, cons
   md_backend_request exact = *request;
   exact.precision = MD_DOUBLE;
   exact.reconstruct = MD_RECONSTRUCT_18;
-  /* Tiles of four spins are slow in double. */
-  if (md_action_has_spin(exact.action) && strcmp(backend, "tensor") == 0)
-    backend = "cuda", exact.packing = MD_PACKING_NONE;
+  for (const md_backend *const *b = md_backends(); md_action_has_spin(exact.action) && *b; b++)
+    if (strcmp((*b)->name, backend) == 0 && (*b)->spins_in_double) {
+      backend = (*b)->spins_in_double;
+      exact.packing = MD_PACKING_NONE;
+      break;
+    }
   if (md_backend_find(context, backend, &exact, &served) != MD_OK) {
     exact.packing = MD_PACKING_NONE;
     if (md_backend_find(context, backend, &exact, &served) != MD_OK) backend = "auto";

@@ -45,9 +45,10 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
                                const md_backend_request *request, const md_halo_request *how,
                                md_dirac *dirac);
 /* The operator whose answers count beside one that iterates by `request`: MD_DOUBLE with whole
- * links, of the same backend and packing where it serves that, else of the backend without packing,
- * else of the fastest. Over the transport of `how` where that serves the backend's space, else over
- * the best one. Collective. */
+ * links, with four spins of the backend that the named one knows as faster, else of the same
+ * backend and packing where it serves that, else of the backend without packing, else of the
+ * fastest. Over the transport of `how` where that serves the backend's space, else over the best
+ * one. Collective. */
 md_status md_dirac_create_exact(md_context *context, const md_gauge *gauge, const char *backend,
                                 const md_backend_request *request, const md_halo_request *how,
                                 md_dirac *dirac);

@@ -359,6 +359,7 @@ const md_backend md_backend_tensor = {
     .fuses = fuses,
     .turns = true,
     .multiplies = multiplies,
+    .spins_in_double = "cuda", /* tiles are slow there */
     .shapes = &launch_shapes,
     .copied_bytes = (size_t)1 << 18, /* a block of the march leaves others no place */
     .rounds_half_spinors = true};
