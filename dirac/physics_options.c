@@ -38,17 +38,6 @@ md_status md_physics_check_walls(md_context *context, const md_physics_options *
   return MD_OK;
 }
 
-md_status md_physics_staggered(md_context *context, const char *who, const char *action) {
-  char served[64] = "";
-  const int which = md_action_of(action);
-  if (which < 0 || !md_action_has_spin((md_action)which)) return MD_OK;
-  for (int a = 0; a < MD_ACTIONS; a++)
-    if (!md_action_has_spin((md_action)a))
-      md_append(served, sizeof served, "%s%s", *served ? ", " : "", md_action_name((md_action)a));
-  return md_fail(context, MD_INPUT, "%s serves the actions %s, got %s; take one of them", who,
-                 served, action);
-}
-
 md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
                                 double mass) {
   const double least = md_action_has_spin(action) ? MD_LEAST_SPIN_MASS : MD_LEAST_MASS;

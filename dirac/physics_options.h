@@ -102,9 +102,6 @@ md_status md_physics_check_walls(md_context *context, const md_physics_options *
 /* MD_INPUT for a mass of the option `name` that is below what the action allows. Local. */
 md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
                                 double mass);
-/* MD_INPUT where the action has quarks with four spins, for what (`who`, "eigen") serves staggered
- * ones alone. Local. */
-md_status md_physics_staggered(md_context *context, const char *who, const char *action);
 /* Sets action and twist of the request, by options that passed the check. */
 void md_physics_apply(const md_physics_options *options, md_backend_request *request);
 md_action md_physics_action(const md_physics_options *options);

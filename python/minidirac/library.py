@@ -102,7 +102,7 @@ class SolveResult(_Structure):
 
 class EigenSearch(_Structure):
     _fields_ = [("modes", c_int), ("block", c_int), ("tolerance", c_double), ("max_restarts", c_int),
-                ("seed", c_uint64)]
+                ("seed", c_uint64), ("mass", c_double)]
 
 
 # Results and arguments; handles and arrays are void pointers.
@@ -155,7 +155,7 @@ _FUNCTIONS = {
     "md_solve_result_free": (None, [POINTER(SolveResult)]),
     "md_eigen_defaults": (EigenSearch, [c_int]),
     "md_eigen_find": (_STATUS, [_HANDLE, POINTER(EigenSearch), _OUT]),
-    "md_eigen_read": (_STATUS, [_HANDLE, _TEXT, _OUT]),
+    "md_eigen_read": (_STATUS, [_HANDLE, c_double, _TEXT, _OUT]),
     "md_eigen_write": (_STATUS, [_HANDLE, _TEXT, _TEXT, c_bool]),
     "md_eigen_destroy": (None, [_HANDLE]),
     "md_eigen_count": (c_int, [_HANDLE]),

@@ -1,19 +1,20 @@
-"""The lowest eigenvectors of -Deo Doe."""
+"""The lowest eigenvectors of -Deo Doe, or of S S^dag."""
 from __future__ import annotations
 
 from collections.abc import Sequence
 from ctypes import byref
-from typing import Any, Union
+from math import nan
+from typing import Any, Optional, Union
 
 from .arrays import copied, values_of
 from .lattice import Lattice, Links, fermion
 from .library import Handle, encode, library
-from .operators import Quark
+from .operators import Quark, site_of
 
 
 class Vectors(Sequence):
-    """Vector k is vectors[k], an array [t, z, y, x, colour], zero on odd sites, fetched when it is
-    asked for; np.array(vectors) is all of them."""
+    """Vector k is vectors[k], an array [t, z, y, x, colour], of quarks with four spins [..., spin, colour] or
+    [..., slice, spin, colour], zero on odd sites, fetched when it is asked for; np.array(vectors) is all of them."""
 
     def __init__(self, modes: "Eigenmodes"):
         self._modes = modes
@@ -26,18 +27,22 @@ class Vectors(Sequence):
             return [self[i] for i in range(*k.indices(len(self)))]
         if not -len(self) <= k < len(self):
             raise IndexError(f"vectors are numbered 0 to {len(self) - 1}, got {k}")
-        modes = self._modes
-        field = fermion(modes.links, 1)
-        modes.links.context.call("md_eigen_vector", modes._handle, int(k) % len(self), field)
-        return values_of(modes.links.context, field, (*modes.links.shape, 3))
+        modes, quark = self._modes, self._modes.quark
+        if quark.slices > 1:
+            field = quark.context.make("md_quark_fermion", "md_fermion_destroy", quark._handle)
+        else:
+            field = fermion(quark.links, 1, spins=quark.spins)
+        quark.context.call("md_eigen_vector", modes._handle, int(k) % len(self), field)
+        slices = (quark.slices,) if quark.slices > 1 else ()
+        return values_of(quark.context, field, (*quark.links.shape, *slices, *site_of(quark.spins)))
 
 
 class Eigenmodes:
-    """`values` of -Deo Doe, rising, `residuals` |A v - lambda v|, unit `vectors`. The lowest
-    `converged` of them are known to be the lowest. solve(modes=...) deflates with them."""
+    """`values` of A = -Deo Doe, with four spins of S S^dag, rising, `residuals` |A v - lambda v|, unit `vectors`.
+    The lowest `converged` of them are known to be the lowest. solve(modes=...) deflates with them."""
 
     def __init__(self, quark: Quark, function: str, *arguments: Any):
-        self.links = quark.links
+        self.quark, self.links = quark, quark.links
         self._handle: Handle = quark.context.make(function, "md_eigen_destroy", quark._handle, *arguments)
         count = library().md_eigen_count(self._handle)
         self.values = copied(library().md_eigen_values(self._handle), count)
@@ -59,15 +64,17 @@ class Eigenmodes:
 
 def eigen(lattice: Union[Lattice, Links], modes: int = 8, action: str = "naive", tol: float = 1e-8,
           boundary: str = "antiperiodic", block: int = 0, max_restarts: int = 1000, seed: int = 1,
-          **words: Any) -> Eigenmodes:
-    """The lowest modes. More words are those of Quark. An Error where not all converged."""
+          mass: Optional[float] = None, **words: Any) -> Eigenmodes:
+    """The lowest modes, with four spins of a mass. More words are those of Quark. An Error where not all
+    converged."""
     quark = Quark(lattice, action, boundary=boundary, **words)
     search = library().md_eigen_defaults(modes)
-    search.assign(block=block, tolerance=tol, max_restarts=max_restarts, seed=seed)
+    search.assign(block=block, tolerance=tol, max_restarts=max_restarts, seed=seed, mass=mass)
     return Eigenmodes(quark, "md_eigen_find", byref(search))
 
 
 def load_eigen(lattice: Union[Lattice, Links], path: Any, action: str = "naive",
-               boundary: str = "antiperiodic", **words: Any) -> Eigenmodes:
-    """The modes of a file of `minidirac eigen`, which belong to these links, action and boundary."""
-    return Eigenmodes(Quark(lattice, action, boundary=boundary, **words), "md_eigen_read", encode(path))
+               boundary: str = "antiperiodic", mass: Optional[float] = None, **words: Any) -> Eigenmodes:
+    """The modes of a file of `minidirac eigen`, which belong to these links, action, boundary and mass."""
+    quark = Quark(lattice, action, boundary=boundary, **words)
+    return Eigenmodes(quark, "md_eigen_read", nan if mass is None else mass, encode(path))

@@ -1,4 +1,4 @@
-/* Eigenvectors of -Deo Doe: found, and in files. */
+/* Eigenvectors of -Deo Doe, or of S S^dag: found, and in files. */
 #include "dirac/eigen/eigen.h"
 #include "dirac/backend.h"
 #include "io/modes_file.h"
@@ -6,21 +6,34 @@
 #include "lattice/halo/halo.h"
 #include "library/library.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
 md_eigen_search md_eigen_defaults(int modes) {
-  return (md_eigen_search){.modes = modes, .tolerance = 1e-8, .max_restarts = 1000, .seed = 1};
+  return (md_eigen_search){
+      .modes = modes, .tolerance = 1e-8, .max_restarts = 1000, .seed = 1, .mass = NAN};
 }
 
-/* Modes of quarks with four spins have a mass: minidirac eigen finds those. */
-static md_status check_action(const md_quark *quark) {
-  return md_physics_staggered(quark->context, "eigen of the library", quark->links->physics.action);
+static bool has_spin(const md_quark *quark) {
+  return md_action_has_spin(quark->request.action);
+}
+
+static md_status check_mass(const md_quark *quark, double mass) {
+  const bool spin = has_spin(quark);
+  if (spin == isnan(mass))
+    return md_fail(quark->context, MD_INPUT,
+                   spin ? "action %s needs a mass, on which its modes depend"
+                        : "action %s takes no mass: its modes are those of all masses",
+                   quark->links->physics.action);
+  if (!spin || (mass > MD_LEAST_SPIN_MASS && mass <= MD_MOST_MASS)) return MD_OK;
+  return md_fail(quark->context, MD_INPUT, "the mass must be above %g and at most %g, got %g",
+                 MD_LEAST_SPIN_MASS, MD_MOST_MASS, mass);
 }
 
 static md_status check_search(md_quark *quark, const md_eigen_search *r) {
   md_context *context = quark->context;
-  const int64_t unknowns = md_eigen_unknowns(quark->dirac.geometry, MD_FERMION_REALS);
+  const int64_t unknowns = md_eigen_unknowns(quark->dirac.geometry, quark->dirac.shape.components);
   const long long most = unknowns < MD_EIGEN_MOST ? unknowns : MD_EIGEN_MOST;
   if (r->modes < 1 || r->modes > most)
     return md_fail(context, MD_INPUT, "modes must lie in 1 to %lld on this lattice, got %d", most,
@@ -53,7 +66,8 @@ static md_status find(md_quark *quark, const md_eigen_search *r, md_eigenmodes *
   const md_dirac *like = md_quark_exact(quark);
   md_backend_request request = like->request;
   const md_halo_request halo = {.transport = quark->transport};
-  const md_eigen_request search = {.modes = r->modes,
+  const md_eigen_request search = {.mass = has_spin(quark) ? r->mass : 0.0,
+                                   .modes = r->modes,
                                    .tolerance = r->tolerance,
                                    .max_restarts = r->max_restarts,
                                    .seed = r->seed};
@@ -76,12 +90,12 @@ static md_status find(md_quark *quark, const md_eigen_search *r, md_eigenmodes *
 
 md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes) {
   *modes = NULL;
-  MD_TRY(check_action(quark));
+  MD_TRY(check_mass(quark, request->mass));
   MD_TRY(check_search(quark, request));
   if (!(*modes = md_handle(quark->context, sizeof **modes))) return MD_ENVIRONMENT;
   md_eigenmodes *m = *modes;
   m->context = quark->context;
-  m->label = quark->label;
+  m->label = md_quark_label(quark, request->mass);
   m->tolerance = request->tolerance;
   const md_status status = find(quark, request, m);
   if (status == MD_OK || m->modes.count > 0) return status;
@@ -90,16 +104,16 @@ md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eige
   return status;
 }
 
-md_status md_eigen_read(md_quark *quark, const char *path, md_eigenmodes **modes) {
+md_status md_eigen_read(md_quark *quark, double mass, const char *path, md_eigenmodes **modes) {
   md_context *context = quark->context;
   md_modes_info info;
   *modes = NULL;
-  MD_TRY(check_action(quark));
+  MD_TRY(check_mass(quark, mass));
   MD_TRY(md_deflation_describe(context, path, &info));
   if (!(*modes = md_handle(context, sizeof **modes))) return MD_ENVIRONMENT;
   md_eigenmodes *m = *modes;
   m->context = context;
-  m->label = quark->label;
+  m->label = md_quark_label(quark, mass);
   m->tolerance = info.tolerance;
   m->converged = info.converged;
   const md_status status = md_modes_read(context, path, quark->dirac.geometry, &m->label, &info,
@@ -113,6 +127,9 @@ md_status md_eigen_read(md_quark *quark, const char *path, md_eigenmodes **modes
 md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *store, bool replace) {
   int place;
   MD_TRY(md_word(modes->context, "store", MD_MODES_STORE_WORDS, store, &place));
+  if (strcmp(store, "fixed8") == 0 && modes->modes.vectors->components != MD_FERMION_REALS)
+    return md_fail(modes->context, MD_INPUT, "store fixed8 is for colour vectors, got '%s'",
+                   modes->label.action);
   const md_modes_info info = {.converged = modes->converged,
                               .tolerance = modes->tolerance,
                               .store = md_modes_store_of(store),
@@ -150,10 +167,12 @@ md_status md_eigen_vector(const md_eigenmodes *modes, int k, md_fermion *field) 
     return md_fail(context, MD_INPUT, "modes are numbered 0 to %d, got %d", modes->modes.count - 1,
                    k);
   const md_field *vector = &modes->modes.vectors[k], *f = field->of;
-  if (f->n_rhs != 1 || f->geometry != vector->geometry)
+  if (f->n_rhs != 1 || f->geometry != vector->geometry || f->components != vector->components)
     return md_fail(context, MD_INPUT,
-                   "a mode goes into a field of its lattice with 1 right-hand side, got %d%s",
-                   f->n_rhs, f->geometry == vector->geometry ? "" : ", and another lattice");
+                   "a mode goes into a field of its lattice with 1 right-hand side and %d reals a "
+                   "site, got %d and %d%s",
+                   vector->components, f->n_rhs, f->components,
+                   f->geometry == vector->geometry ? "" : ", and another lattice");
   md_linear_zero(&field->of[MD_ODD]);
   return md_agree(context, md_field_convert(context, &field->of[MD_EVEN], vector));
 }

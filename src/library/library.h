@@ -36,7 +36,7 @@ struct md_quark {
   char transport[32];
   bool mixed;
   md_dirac dirac, exact, inner; /* as md_solver_operators makes them */
-  md_modes_label label;         /* of its modes */
+  md_modes_label label;         /* of its modes, but for a mass: md_quark_label */
 };
 
 struct md_eigenmodes {
@@ -47,6 +47,8 @@ struct md_eigenmodes {
   md_modes_label label;
 };
 
+/* What modes of the quark belong to; the mass is read with four spins alone. Local. */
+md_modes_label md_quark_label(const md_quark *quark, double mass);
 /* Zeros for a handle, on all ranks or none: NULL, with a message, where memory is short on one.
  * Collective. */
 void *md_handle(md_context *context, size_t bytes);

@@ -237,7 +237,7 @@ md_status md_quark_fermion(md_quark *quark, md_fermion **field);
 md_status md_quark_hop(md_quark *quark, int parity, md_fermion *out, md_fermion *in);
 md_status md_quark_apply(md_quark *quark, double mass, md_fermion *out, md_fermion *in);
 
-/* The lowest eigenvectors of -Deo Doe on even sites, see below. */
+/* The lowest eigenvectors of -Deo Doe, or of S S^dag, on even sites, see below. */
 typedef struct md_eigenmodes md_eigenmodes;
 
 typedef struct md_solve_request {
@@ -282,19 +282,21 @@ md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, 
 
 typedef struct md_eigen_search {
   int modes, block; /* how many; vectors filtered at once, 0: chosen [8, 0] */
-  double tolerance; /* on |A v - lambda v|, A = -Deo Doe [1e-8] */
+  double tolerance; /* on |A v - lambda v|, A = -Deo Doe or S S^dag [1e-8] */
   int max_restarts; /* [1000] */
   uint64_t seed;    /* [1] */
+  double mass;      /* of quarks with four spins, whose modes have one; else NaN [NaN] */
 } md_eigen_search;
 md_eigen_search md_eigen_defaults(int modes);
 
-/* The lowest modes for a staggered action, boundary and phases of the quark, in double, in the
- * space that it works in. MD_UNREACHED where not all converged: then *modes has those that were
- * found. */
+/* The lowest modes of the operator of the quark, for all masses, or with four spins those of S
+ * S^dag of one mass, in double, in the space that it works in. MD_UNREACHED where not all
+ * converged: then *modes has those that were found. */
 md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes);
-/* Files of `minidirac eigen`, which belong to links, action and boundary: MD_INPUT for others.
- * store: "double", "single", "half", "fixed8". */
-md_status md_eigen_read(md_quark *quark, const char *path, md_eigenmodes **modes);
+/* Files of `minidirac eigen`, which belong to links, action, boundary and with four spins a mass,
+ * else NaN: MD_INPUT for others. store: "double", "single", "half", and of colour vectors "fixed8".
+ */
+md_status md_eigen_read(md_quark *quark, double mass, const char *path, md_eigenmodes **modes);
 md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *store, bool replace);
 void md_eigen_destroy(md_eigenmodes *modes);
 /* All that are there and, of them, the lowest ones that converged. Local. */
@@ -303,7 +305,8 @@ int md_eigen_converged(const md_eigenmodes *modes);
 /* Rising, [count]; live as long as the modes. Local. */
 const double *md_eigen_values(const md_eigenmodes *modes);
 const double *md_eigen_residuals(const md_eigenmodes *modes);
-/* Mode k, a unit vector, into a field of one right-hand side; zero on odd sites. */
+/* Mode k, a unit vector, into a field of one right-hand side, with a fifth dimension of all slices
+ * (md_quark_fermion); zero on odd sites. */
 md_status md_eigen_vector(const md_eigenmodes *modes, int k, md_fermion *field);
 
 /* ---- Studies and matrices ------------------------------------------------------------------ */

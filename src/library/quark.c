@@ -72,9 +72,14 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
       .antiperiodic = !periodic};
   md_physics_apply(&physics, &quark->request);
   quark->request.twist = (md_twist){.imaginary_mu = r->imaginary_mu, .flux = r->flux_quanta};
-  quark->label =
-      md_deflation_label(&physics, 0.0, &quark->request, r->boundary, quark->links->checksum);
+  quark->label = md_massless_label(&physics, &quark->request, r->boundary, quark->links->checksum);
   return MD_OK;
+}
+
+md_modes_label md_quark_label(const md_quark *quark, double mass) {
+  md_modes_label label = quark->label;
+  md_label_mass(&quark->request, mass, &label);
+  return label;
 }
 
 md_status md_quark_create(md_improved *links, const md_quark_request *request, md_quark **quark) {
@@ -186,15 +191,16 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
                    "the tolerance must lie between 0 and 1 and iterations be 1 at least, got %g "
                    "and %d",
                    r->tolerance, r->max_iterations);
-  const md_modes_label *have = r->modes ? &r->modes->label : NULL, *want = &quark->label;
+  const md_modes_label *have = r->modes ? &r->modes->label : NULL;
+  const md_modes_label want = md_quark_label(quark, r->mass);
   if (have &&
-      (strcmp(have->lattice_checksum, want->lattice_checksum) != 0 ||
-       strcmp(have->action, want->action) != 0 || strcmp(have->boundary, want->boundary) != 0))
+      (strcmp(have->lattice_checksum, want.lattice_checksum) != 0 ||
+       strcmp(have->action, want.action) != 0 || strcmp(have->boundary, want.boundary) != 0))
     return md_fail(context, MD_INPUT,
                    "modes must be of the links, action and boundary of the operator, '%s' and %s, "
                    "got '%s' and %s%s",
-                   want->action, want->boundary, have->action, have->boundary,
-                   strcmp(have->lattice_checksum, want->lattice_checksum) ? " of other links" : "");
+                   want.action, want.boundary, have->action, have->boundary,
+                   strcmp(have->lattice_checksum, want.lattice_checksum) ? " of other links" : "");
   return r->guess ? md_fermion_alike(b, r->guess, false) : MD_OK;
 }
 

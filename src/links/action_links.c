@@ -297,15 +297,26 @@ void md_action_links_destroy(md_action_links *links) {
   links->geometry = NULL;
 }
 
-md_modes_label md_deflation_label(const md_physics_options *physics, double mass,
-                                  const md_backend_request *request, const char *boundary,
-                                  const char *checksum) {
+md_modes_label md_massless_label(const md_physics_options *physics,
+                                 const md_backend_request *request, const char *boundary,
+                                 const char *checksum) {
   md_modes_label label = {.action = ""};
   snprintf(label.lattice_checksum, sizeof label.lattice_checksum, "%s", checksum);
   md_physics_words(physics, request, label.action, sizeof label.action);
-  if (md_action_has_spin(request->action))
-    md_append(label.action, sizeof label.action, ", mass %.15g", mass);
   snprintf(label.boundary, sizeof label.boundary, "%s", boundary);
+  return label;
+}
+
+void md_label_mass(const md_backend_request *request, double mass, md_modes_label *label) {
+  if (md_action_has_spin(request->action))
+    md_append(label->action, sizeof label->action, ", mass %.15g", mass);
+}
+
+md_modes_label md_deflation_label(const md_physics_options *physics, double mass,
+                                  const md_backend_request *request, const char *boundary,
+                                  const char *checksum) {
+  md_modes_label label = md_massless_label(physics, request, boundary, checksum);
+  md_label_mass(request, mass, &label);
   return label;
 }
 

@@ -68,6 +68,11 @@ void md_action_links_destroy(md_action_links *links);
 md_modes_label md_deflation_label(const md_physics_options *physics, double mass,
                                   const md_backend_request *request, const char *boundary,
                                   const char *checksum);
+/* The same but for the mass, and the mass. */
+md_modes_label md_massless_label(const md_physics_options *physics,
+                                 const md_backend_request *request, const char *boundary,
+                                 const char *checksum);
+void md_label_mass(const md_backend_request *request, double mass, md_modes_label *label);
 
 /* md_modes_describe for a file that is to deflate with: MD_INPUT also where none of its modes
  * converged. Collective. */

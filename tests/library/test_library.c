@@ -333,7 +333,7 @@ static void modes_deflate(void) {
   }
   OK(md_eigen_write(modes, path_of("modes.h5"), "double", false));
   REFUSED(MD_INPUT, "modes.h5", md_eigen_write(modes, path_of("modes.h5"), "half", false));
-  OK(md_eigen_read(quark, path_of("modes.h5"), &read));
+  OK(md_eigen_read(quark, NAN, path_of("modes.h5"), &read));
   TRUE(md_eigen_values(read)[0] == md_eigen_values(modes)[0]);
   b = random_of(quark, "random:9");
   x = random_of(quark, "random:9");
@@ -347,7 +347,7 @@ static void modes_deflate(void) {
   OK(md_quark_create(links, &periodic, &other));
   REFUSED(MD_INPUT, "boundary", md_quark_solve(other, &request, x, b, &plain));
   md_eigen_destroy(modes);
-  REFUSED(MD_INPUT, "boundary", md_eigen_read(other, path_of("modes.h5"), &modes));
+  REFUSED(MD_INPUT, "boundary", md_eigen_read(other, NAN, path_of("modes.h5"), &modes));
   TRUE(!modes);
   md_fermion_destroy(v), md_fermion_destroy(odd), md_fermion_destroy(even);
   md_fermion_destroy(b), md_fermion_destroy(x);

@@ -1,4 +1,5 @@
 """Quarks with four spins: the package against the program, and M against what it must be."""
+import tempfile
 import unittest
 
 import numpy as np
@@ -45,13 +46,36 @@ class Spins(unittest.TestCase):
         field = np.ones((*self.lattice.shape, 4, 4, 3))
         self.assertEqual(md.hop(self.lattice, field, action="mobius", **FIVE).shape, field.shape)
 
+    def test_modes(self):
+        for action, words, more in (("wilson", {}, []), ("mobius", FIVE, WORDS)):
+            want = report("eigen", "--lattice", LATTICE, "--action", action, "--mass", "0.2", "--modes", "2", *more)
+            modes = md.eigen(self.lattice, 2, action, mass=0.2, **words)
+            np.testing.assert_allclose(modes.values, want["eigenvalues"], rtol=1e-8)
+            first = modes.vectors[0]
+            self.assertEqual(first.shape, (*self.lattice.shape, *((4,) if words else ()), 4, 3))
+            self.assertAlmostEqual(np.linalg.norm(first), 1.0, delta=1e-10)
+            with tempfile.TemporaryDirectory() as place:
+                modes.save(f"{place}/modes.h5")
+                with self.assertRaisesRegex(md.InputError, "fixed8"):
+                    modes.save(f"{place}/narrow.h5", "fixed8")
+                again = md.load_eigen(self.lattice, f"{place}/modes.h5", action, mass=0.2, **words)
+                np.testing.assert_array_equal(again.vectors[1], modes.vectors[1])
+                with self.assertRaisesRegex(md.InputError, "mass"):
+                    md.load_eigen(self.lattice, f"{place}/modes.h5", action, mass=0.3, **words)
+            found = md.solve(self.lattice, "point:0,0,0,0", mass=0.2, action=action, tol=1e-11, modes=modes, **words)
+            plain = md.solve(self.lattice, "point:0,0,0,0", mass=0.2, action=action, tol=1e-11, **words)
+            np.testing.assert_allclose(found.x, plain.x, atol=1e-9 * abs(plain.x).max())
+            with self.assertRaisesRegex(md.InputError, "modes must be of"):
+                md.solve(self.lattice, "point:0,0,0,0", mass=0.3, action=action, modes=modes, **words)
+
     def test_refusals(self):
         colour = np.ones((*self.lattice.shape, 3))
         for words, call in (("takes no --Ls", lambda: md.Quark(self.lattice, "wilson", Ls=8)),
                             ("takes no --b5", lambda: md.Quark(self.lattice, "domainwall", b5=1.5)),
                             ("slices must be within", lambda: md.Quark(self.lattice, "mobius", Ls=99)),
                             ("sources must have the shape", lambda: md.solve(self.lattice, colour, action="wilson")),
-                            ("eigen of the library serves", lambda: md.eigen(self.lattice, 2, action="wilson"))):
+                            ("wilson needs a mass", lambda: md.eigen(self.lattice, 2, action="wilson")),
+                            ("naive takes no mass", lambda: md.eigen(self.lattice, 2, mass=0.1))):
             with self.assertRaisesRegex(md.InputError, words):
                 call()
 
