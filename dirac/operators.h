@@ -35,8 +35,7 @@ typedef struct md_normal {
   md_field odd; /* what an apply works with */
 } md_normal;
 
-/* What CG takes of A = F F^dag in one pass each; norms as md_linear_norm2. Collective.
- */
+/* What CG takes of A = F F^dag, a pass each; norms as md_linear_norm2. Collective. */
 typedef struct md_operator_factors {
   /* F^dag p stays within, norms[rhs] = |F^dag p|^2; p's halo is overwritten. */
   md_status (*first)(md_context *context, md_operator *a, md_field *p, const double *guess,

@@ -120,13 +120,14 @@ struct spin_worker {
       : call(c), at(), mix(at.t, c.adjoint), walls(c.walls, c.adjoint, at),
         columns(c.slices * c.n_rhs),
         pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
-  /* Before the first site, once what the call reads is there; after the last one. */
+  /* Before the first site, once what the call reads is there; after the last one. A step need not
+   * be summed. */
   __device__ void begin_ending() {
-    if constexpr (leaves_norms<END>) norm.begin(*call.units);
+    if constexpr (leaves_norms<END>) norm.begin(call.norm2 ? *call.units : sum_units{});
     if constexpr (takes_step<END>) step = static_cast<float>(*call.step);
   }
   __device__ void leave_norm(int place) const {
-    if constexpr (!leaves_norms<END>) return;
+    if (!leaves_norms<END> || !call.norm2) return;
     unit_sum sum = norm.sum(*call.units);
     for (int distance = 16; distance > 0; distance /= 2)
       sum.high += __shfl_xor_sync(0xffffffffu, sum.high, distance);
