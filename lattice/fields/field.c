@@ -9,24 +9,31 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* 64-byte aligned planes whose distance is no multiple of 4 KiB, so that the planes of one site
- * do not meet in one cache set. */
-static int64_t plane_stride(int64_t sites, size_t bytes) {
-  const int64_t line = MD_ALIGNMENT / (int64_t)bytes;
-  int64_t stride = (sites + line - 1) / line * line;
-  if (stride * (int64_t)bytes % 4096 == 0) stride += line;
-  return stride;
+/* Of 64-byte aligned planes, in entries. Where their distance would be a multiple of 4 KiB, the
+ * planes of one site would meet in one set of the first cache; on a host, where a hop of four
+ * spins works with all planes of some rows at a time, an odd number of lines spreads them over the
+ * sets of the second one, WAY_LINES of them. */
+static int64_t plane_stride(int64_t sites, size_t bytes, int planes, md_space space) {
+  enum { PAGE = 4096, WAY_LINES = 2048, LEAST_PART = 16 };
+  const int64_t line = MD_ALIGNMENT / (int64_t)bytes, lines = (sites + line - 1) / line;
+  if (lines * MD_ALIGNMENT % PAGE != 0) return lines * line;
+  if (space == MD_DEVICE || planes <= MD_FERMION_REALS) return (lines + 1) * line;
+  const int64_t spread = WAY_LINES / planes, most = lines / LEAST_PART;
+  return (lines + ((spread < most ? spread : most) | 1)) * line;
 }
 
 /* The threads that will compute on a site touch its memory first. */
 static void touch(md_field *f) {
   const size_t entry = (size_t)md_field_entry(f) * md_precision_bytes(f->precision);
   const int planes = md_field_planes(f);
-#pragma omp parallel for schedule(static)
-  for (int64_t i = 0; i < f->stride; i++) {
+#pragma omp parallel
+  {
+    const int64_t thread = omp_get_thread_num(), threads = omp_get_num_threads();
+    const int64_t begin = f->stride * thread / threads;
+    const int64_t sites = f->stride * (thread + 1) / threads - begin;
     for (int c = 0; c < planes; c++)
-      memset((char *)f->data + ((size_t)c * (size_t)f->stride + (size_t)i) * entry, 0, entry);
-    if (f->scale) f->scale[i] = MD_SCALE_OF_ZERO;
+      memset((char *)f->data + (size_t)(c * f->stride + begin) * entry, 0, (size_t)sites * entry);
+    for (int64_t i = begin; f->scale && i < begin + sites; i++) f->scale[i] = MD_SCALE_OF_ZERO;
   }
 }
 
@@ -45,7 +52,9 @@ static md_field describe(const md_geometry *geometry, const md_field_shape *shap
   const size_t bytes = md_precision_bytes(shape->precision);
   const int64_t all = field.sites + field.halo;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  field.stride = md_shape_planar(shape) ? plane_stride(all, bytes) : all;
+  field.stride = md_shape_planar(shape)
+                     ? plane_stride(all, bytes, md_field_planes(&field), shape->space)
+                     : all;
   *data_bytes = (size_t)md_field_planes(&field) * (size_t)field.stride *
                 (size_t)md_field_entry(&field) * bytes;
   *scale_bytes = scaled ? (size_t)field.stride * sizeof(float) : 0;
