@@ -139,6 +139,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
 static md_status hop(md_context *context, void *state, const md_hop_call *asked) {
   const md_simd_state *s = state;
   const md_hop_end end = md_hop_end_of(asked);
+  const md_hop_step step = md_hop_step_of(asked);
   const md_field *out = asked->out, *in = asked->in, *x = end.x;
   const md_simd_plan *plan = &s->plan[out->parity];
   const bool spins = md_action_has_spin(s->request.action), many = out->n_rhs > 1;
@@ -159,6 +160,8 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
                              .link_unit = {(float)s->link_unit[0], (float)s->link_unit[1]},
                              .a = end.a,
                              .b = spins ? end.b : MD_HOP_FACTOR * end.b,
+                             .adjoint = step.adjoint,
+                             .matrix = step.matrix,
                              .ahead = s->ahead,
                              .fetch = s->fetch,
                              .stream = s->stream,
@@ -176,6 +179,11 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   return MD_OK;
 }
 
+static bool multiplies(const void *state) {
+  const md_simd_state *s = state;
+  return s->request.n_rhs == 1;
+}
+
 const md_backend md_backend_cpu_simd = {
     .name = "cpu_simd",
     .needs = "any CPU; picks AVX-512, AVX2 or the baseline at run time",
@@ -189,4 +197,6 @@ const md_backend md_backend_cpu_simd = {
     .load = load,
     .unload = unload,
     .hop = hop,
+    .turns = true,
+    .multiplies = multiplies,
     .link_bytes = link_bytes};

@@ -59,7 +59,11 @@ typedef struct md_simd_call {
   const float *in_scale, *x_scale;
   float link_unit[MD_MOST_LINK_FIELDS]; /* what stored links of general matrices are multiples of */
   double a, b; /* out = a x + b (sum over directions): the factor 1/2 of D is in b */
-  int ahead;   /* bytes that links are fetched before their use (one right-hand side) */
+  /* Of four spins: H^dag in place of H, and, of one right-hand side, a matrix of x, where there is
+   * no x of the sum; its transpose with `adjoint`. */
+  bool adjoint;
+  const struct md_wall_matrix *matrix;
+  int ahead; /* bytes that links are fetched before their use (one right-hand side) */
   md_simd_fetch fetch;
   bool stream;          /* results go past the caches, where the instruction set can do that */
   const int32_t *order; /* blocks to do; NULL: 0, 1, 2, ... */

@@ -3,16 +3,12 @@
  * spinor (lattice/halo/half_spinor.h), which the link multiplies; the links of a block serve all
  * its slices. Part of hop.c. */
 
+#include "dirac/wilson/wall_steps.inc.h"
 #include "lattice/halo/half_spinor.h"
 
-enum { SPINOR = 24, HALF = 12 };
-/* Results of a block that wait for the scale of their sites. */
-#if SCALED
-#define MOST_WAITING MD_MAX_COMPONENTS
-#else
-#define MOST_WAITING SPINOR
-#endif
-
+/* MOVES_LANES: picking lanes of two vectors costs one instruction. */
+enum { SPINOR = 24, HALF = 12, LINE = 64, MOVES_LANES = MD_VECTOR_BYTES >= 32 };
+typedef __typeof__(PICK((const int32_t *)0)) PICKS;
 INLINED VECTOR arith_at(const ARITH *p) {
   VECTOR v;
   memcpy(&v, p, sizeof v);
@@ -23,61 +19,99 @@ INLINED VECTOR arith_at(const ARITH *p) {
  * data out of the kernel, only where it sees that before it unrolls any. */
 
 /* y += i^q x of one spin, with parts apart; y + i^q x in rows. */
-INLINED void add_turned_pair(int q, const VECTOR *x, VECTOR *y) {
+INLINED void add_turned(int q, const VECTOR x[2], VECTOR y[2]) {
   y[0] += q == 0 ? x[0] : q == 1 ? -x[1] : q == 2 ? -x[0] : x[1];
   y[1] += q == 0 ? x[1] : q == 1 ? x[0] : q == 2 ? -x[1] : -x[0];
-}
-INLINED void add_turned(int q, const VECTOR x[6], VECTOR y[6]) {
-  add_turned_pair(q, x, y);
-  add_turned_pair(q, x + 2, y + 2);
-  add_turned_pair(q, x + 4, y + 4);
 }
 INLINED VECTOR plus_turned(VECTOR y, int q, VECTOR x) {
   const VECTOR turned = q % 2 ? times_i(x) : x;
   return q < 2 ? y + turned : y - turned;
 }
 
-/* g = a row of a link, u[real * LANES ..], times v. */
-INLINED void multiply_row(const ARITH *u, const VECTOR v[6], VECTOR g[2]) {
-  const VECTOR a[6] = {arith_at(u),
-                       arith_at(u + LANES),
-                       arith_at(u + 2 * LANES),
-                       arith_at(u + 3 * LANES),
-                       arith_at(u + 4 * LANES),
-                       arith_at(u + 5 * LANES)};
-  VECTOR re = {0}, im = {0};
-  ADD_ROW(0, a, re, im);
-  g[0] = re;
-  g[1] = im;
+/* The neighbours of a block in a slice: plane c at first + c * stride. Along x, where rows end
+ * within blocks, lanes `pick` of vectors there and `second` further. */
+typedef struct neighbour {
+  const STORED *first;
+  int64_t stride, second;
+  const int32_t *pick;
+} neighbour;
+
+/* The same as addresses of the four spins and the distances of their planes. Instructions add such
+ * distances, doubled or not, at no cost; left to itself gcc computes an address for each plane, in
+ * a fifth of the time. */
+typedef struct spins {
+  const STORED *at[4];
+  int64_t plane, three, five, second;
+  PICKS pick;
+  bool two; /* which the compiler must know */
+} spins;
+#define UNKNOWN(x) __asm__("" : "+r"(x))
+INLINED spins spins_at(const neighbour *from, bool two) {
+  spins psi = {.plane = from->stride, .second = from->second, .two = two};
+  int64_t spin = 6 * psi.plane;
+  psi.three = 3 * psi.plane;
+  psi.five = 5 * psi.plane;
+  UNKNOWN(psi.three);
+  UNKNOWN(psi.five);
+  UNKNOWN(spin);
+  psi.at[0] = from->first;
+  for (int k = 1; k < 4; k++) {
+    psi.at[k] = psi.at[k - 1] + spin;
+    UNKNOWN(psi.at[k]);
+  }
+  if (two) psi.pick = PICK(from->pick);
+  return psi;
+}
+INLINED const STORED *plane_at(const spins *psi, int spin, int c) {
+  return psi->at[spin] + (c == 3 ? psi->three : c == 5 ? psi->five : c * psi->plane);
+}
+INLINED VECTOR plane(const spins *psi, int spin, int c) {
+  const STORED *at = plane_at(psi, spin, c);
+  return psi->two ? PERMUTE(LOAD(at), LOAD(at + psi->second), psi->pick) : LOAD(at);
 }
 
-/* v = the colour of a half spinor, of rows that are `stride` apart. */
-INLINED void half_colour(const STORED *upper, const STORED *lower, int64_t stride, int q,
-                         VECTOR v[2]) {
-  const VECTOR w[2] = {LOAD(lower), LOAD(lower + stride)};
-  v[0] = LOAD(upper);
-  v[1] = LOAD(upper + stride);
-  add_turned_pair(q, w, v);
+/* h = spin k of a half spinor, psi_k + i^q psi_other. */
+INLINED void half_spin(const spins *psi, int k, int other, int q, VECTOR h[6]) {
+  for (int c = 0; c < 6; c += 2) {
+    const VECTOR lower[2] = {plane(psi, other, c), plane(psi, other, c + 1)};
+    h[c] = plane(psi, k, c);
+    h[c + 1] = plane(psi, k, c + 1);
+    add_turned(q, lower, h + c);
+  }
 }
-/* sum += (1 -+ gamma_mu) u psi as far as spin k of the half spinor and what follows from it; psi is
- * read in such rows. */
-INLINED void add_spin(const STORED *psi, int64_t stride, const ARITH *u, int k, int other, int q,
-                      VECTOR sum[SPINOR]) {
-  const STORED *upper = psi + 6 * k * stride, *lower = psi + 6 * other * stride;
-  VECTOR v[6], g[6];
-  half_colour(upper, lower, stride, q, v);
-  half_colour(upper + 2 * stride, lower + 2 * stride, stride, q, v + 2);
-  half_colour(upper + 4 * stride, lower + 4 * stride, stride, q, v + 4);
-  multiply_row(u, v, g);
-  multiply_row(u + 6 * LANES, v, g + 2);
-  multiply_row(u + 12 * LANES, v, g + 4);
-  add_turned(0, g, sum + 6 * k);
-  add_turned((4 - q) % 4, g, sum + 6 * other);
+/* g = a row of a link, u[real * LANES ..], times both spins of a half spinor. */
+INLINED void multiply_row(const ARITH *u, const VECTOR h[2][6], VECTOR g[2][2]) {
+  VECTOR re0 = {0}, im0 = {0}, re1 = {0}, im1 = {0};
+  for (int c = 0; c < 6; c += 2) {
+    const VECTOR re = arith_at(u + c * LANES), im = arith_at(u + (c + 1) * LANES);
+    re0 += re * h[0][c];
+    im0 += re * h[0][c + 1];
+    re1 += re * h[1][c];
+    im1 += re * h[1][c + 1];
+    re0 -= im * h[0][c + 1];
+    im0 += im * h[0][c];
+    re1 -= im * h[1][c + 1];
+    im1 += im * h[1][c];
+  }
+  g[0][0] = re0, g[0][1] = im0, g[1][0] = re1, g[1][1] = im1;
 }
-INLINED void add_leg(const STORED *psi, int64_t stride, const ARITH *u, bool swap, int q_0, int q_1,
+/* sum += (1 -+ gamma_mu) u psi; the first leg assigns. */
+INLINED void add_leg(const neighbour *from, const ARITH *u, int d, bool swap, int q_0, int q_1,
                      VECTOR sum[SPINOR]) {
-  add_spin(psi, stride, u, 0, 2 + swap, q_0, sum);
-  add_spin(psi, stride, u, 1, 3 - swap, q_1, sum);
+  const spins psi = spins_at(from, MOVES_LANES && d % MD_DIMS == MD_X);
+  const int other[2] = {2 + swap, 3 - swap}, back[2] = {(4 - q_0) % 4, (4 - q_1) % 4};
+  VECTOR h[2][6], g[2][2];
+  half_spin(&psi, 0, other[0], q_0, h[0]);
+  half_spin(&psi, 1, other[1], q_1, h[1]);
+  for (int c = 0; c < 6; c += 2) {
+    multiply_row(u + 3 * c * LANES, h, g);
+    for (int k = 0; k < 2; k++) {
+      VECTOR *upper = sum + 6 * k + c, *lower = sum + 6 * other[k] + c;
+      if (d == 0) upper[0] = upper[1] = lower[0] = lower[1] = (VECTOR){0};
+      add_turned(0, g[k], upper);
+      add_turned(back[k], g[k], lower);
+    }
+  }
 }
 
 /* The same of LANES reals of rows that are `row` apart. */
@@ -132,19 +166,47 @@ INLINED const ARITH *block_links(const md_simd_call *call, int64_t block, int re
   return room;
 }
 
-/* out = a x + b sum of a slice, but for the division by the scales where sites have them. */
-INLINED void end_spinor(const md_simd_call *call, int64_t site, int slice, int count,
-                        VECTOR sum[SPINOR]) {
-  for (int c = 0; c < SPINOR; c++) sum[c] = (ARITH)call->b * sum[c];
-  if (!call->x) return;
+/* out = a x + b sum of a slice. */
+INLINED void end_slice(const md_simd_call *call, int64_t site, int slice, int count, bool stream,
+                       VECTOR sum[SPINOR]) {
   const STORED *x = (const STORED *)call->x + site + slice * SPINOR * call->x_stride;
+  STORED *out = (STORED *)call->out + site + slice * SPINOR * call->out_stride;
+  for (int c = 0; c < SPINOR; c++) {
+    sum[c] = (ARITH)call->b * sum[c];
+    if (call->x) sum[c] += (ARITH)call->a * load_part(x + c * call->x_stride, count);
+    store_part(out + c * call->out_stride, sum[c], count, stream);
+  }
+}
+
+/* The same of all slices at once, whose sums wait for a matrix or for the scales of their sites. */
+static __attribute__((noinline)) void end_slices(const md_simd_call *call, const steps of[2],
+                                                 int64_t site, int count, bool stream,
+                                                 VECTOR *waiting) {
+  const int slices = call->slices;
+  VECTOR a = (VECTOR){0} + (ARITH)call->a;
 #if SCALED
-  VECTOR a = {0};
-  for (int l = 0; l < count; l++) a[l] = (ARITH)call->a * call->x_scale[site + l];
-#else
-  const ARITH a = (ARITH)call->a;
+  if (call->x)
+    for (int l = 0; l < count; l++) a[l] *= call->x_scale[site + l];
 #endif
-  for (int c = 0; c < SPINOR; c++) sum[c] += a * load_part(x + c * call->x_stride, count);
+  for (int c = 0; c < SPINOR; c++) {
+    VECTOR x[MD_MOST_SLICES], y[MD_MOST_SLICES], sum[MD_MOST_SLICES];
+    const STORED *x_at = (const STORED *)call->x + site + c * call->x_stride;
+    for (int k = 0; k < slices; k++) sum[k] = (ARITH)call->b * waiting[k * SPINOR + c];
+    for (int k = 0; call->x && k < slices; k++)
+      x[k] = a * load_part(x_at + k * SPINOR * call->x_stride, count);
+    const VECTOR *from = call->x ? x : sum;
+    if (call->matrix) {
+      apply_steps(&of[c >= HALF], from, y);
+      from = y;
+    }
+    for (int k = 0; k < slices; k++) waiting[k * SPINOR + c] = call->x ? sum[k] + from[k] : from[k];
+  }
+#if SCALED
+  rescale(slices * SPINOR, waiting, call->out_scale + site, count);
+#endif
+  STORED *out = (STORED *)call->out + site;
+  for (int c = 0; c < slices * SPINOR; c++)
+    store_part(out + c * call->out_stride, waiting[c], count, stream);
 }
 
 /* room[c] = plane c at the neighbours of entry e, lane by lane. Not inlined, since few entries need
@@ -159,14 +221,34 @@ static __attribute__((noinline)) void gather_spinors(const md_simd_plan *plan, i
   }
 }
 
-/* The neighbours of entry e in a slice: rows where they lie, or moved to `room`. */
-INLINED const STORED *spinors_at(const md_simd_plan *plan, int64_t e, const STORED *in,
-                                 int64_t *stride, STORED *room) {
-  if (e % MD_DIMS >= MD_Z) fetch_neighbours(plan, e + TERMS, in, *stride, SPINOR);
-  if (plan->pattern[e] == MD_SIMD_CONTIGUOUS) return in + plan->first[e];
-  gather_spinors(plan, e, in, *stride, room);
-  *stride = LANES;
-  return room;
+/* Finds all neighbours of a block in a slice: where they lie, or moved to `room`. */
+INLINED void find_neighbours(const md_simd_plan *plan, int64_t block, const STORED *in,
+                             int64_t stride, STORED *room, neighbour all[TERMS]) {
+  for (int d = 0; d < TERMS; d++, room += SPINOR * LANES) {
+    const int64_t e = block * TERMS + d;
+    const int pattern = plan->pattern[e];
+    all[d] = (neighbour){in + plan->first[e], stride, 0, plan->pick};
+    if (pattern == MD_SIMD_CONTIGUOUS) continue;
+    if (MOVES_LANES && d % MD_DIMS == MD_X && pattern != MD_SIMD_GATHER) {
+      all[d].second = plan->second[e] - plan->first[e];
+      all[d].pick = plan->pick + pattern * LANES;
+    } else {
+      gather_spinors(plan, e, in, stride, room);
+      all[d] = (neighbour){room, LANES, 0, plan->pick};
+    }
+  }
+}
+
+/* Asks L2 for the planes of a slice at `first`, or for the right to write them. */
+INLINED void fetch_spinors(const STORED *first, int64_t stride, bool write) {
+  const neighbour at = {first, stride, 0, NULL};
+  const spins psi = spins_at(&at, false);
+  for (int k = 0; k < 4; k++)
+    for (int c = 0; c < 6; c++)
+      if (write)
+        __builtin_prefetch(plane_at(&psi, k, c), 1);
+      else
+        __builtin_prefetch(plane_at(&psi, k, c), 0, 2);
 }
 
 /* Whether results go past the caches: whole lines, one behind the other. */
@@ -175,66 +257,80 @@ INLINED bool spins_stream(const md_simd_call *call) {
   return call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
 }
 
-INLINED void spins_of_block(const md_simd_call *call, int64_t block, int reals) {
+/* turn: 2 of H^dag, else 0; added to the powers of i. */
+INLINED void spins_of_block(const md_simd_call *call, const steps of[2], int64_t block, int reals,
+                            int turn) {
   const md_simd_plan *plan = call->plan;
   const int64_t site = plan->site[block];
   const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
+  const bool stream = spins_stream(call), wait = SCALED || call->matrix;
   ARITH room[TERMS * MD_LINK_REALS * LANES] __attribute__((aligned(64)));
-  STORED moved[SPINOR * LANES] __attribute__((aligned(64)));
-#if SCALED
-  VECTOR waiting[MOST_WAITING];
-#endif
+  STORED moved[TERMS * SPINOR * LANES] __attribute__((aligned(64)));
+  VECTOR waiting[MD_MAX_COMPONENTS];
   const ARITH *u = block_links(call, block, reals, room);
+  /* The links of the next block are asked for in equal parts, two in a slice. */
+  const int64_t link_bytes = (int64_t)TERMS * reals * LANES * (int64_t)sizeof(STORED);
+  const char *next = (const char *)call->links + (block + 1) * link_bytes;
+  const int lines = (int)(link_bytes / LINE / (2 * call->slices));
   for (int slice = 0; slice < call->slices; slice++) {
     const STORED *in = (const STORED *)call->in + slice * SPINOR * call->in_stride;
-#if !SCALED
-    STORED *out = (STORED *)call->out + site + slice * SPINOR * call->out_stride;
-#endif
-    VECTOR sum[SPINOR] = {{0}};
+    neighbour from[TERMS];
+    VECTOR sum[SPINOR];
+    find_neighbours(plan, block, in, call->in_stride, moved, from);
+    const int64_t first = slice * SPINOR;
+    if (call->x)
+      fetch_spinors((const STORED *)call->x + site + first * call->x_stride, call->x_stride, false);
+    if (!stream)
+      fetch_spinors((const STORED *)call->out + site + first * call->out_stride, call->out_stride,
+                    true);
 #define ADD_LEG(d, swap, q_0, q_1)                                                                 \
-  stride = call->in_stride;                                                                        \
-  psi = spinors_at(plan, block * TERMS + d, in, &stride, moved);                                   \
-  add_leg(psi, stride, u + d * MD_LINK_REALS * LANES, swap, q_0, q_1, sum);
-    int64_t stride;
-    const STORED *psi;
+  if (d % MD_DIMS == 0)                                                                            \
+    for (int k = 0; k < lines; k++, next += LINE) __builtin_prefetch(next, 0, 2);                  \
+  if (d % MD_DIMS >= MD_Z)                                                                         \
+    fetch_spinors(in + plan->first[(block + 1) * TERMS + d], call->in_stride, false);              \
+  add_leg(&from[d], u + d * MD_LINK_REALS * LANES, d, swap, q_0 ^ turn, q_1 ^ turn, sum);
     MD_EACH_HALF_SPINOR(ADD_LEG)
 #undef ADD_LEG
-    end_spinor(call, site, slice, count, sum);
-#if SCALED
-    memcpy(waiting + slice * SPINOR, sum, sizeof sum);
-#else
-    for (int c = 0; c < SPINOR; c++)
-      store_part(out + c * call->out_stride, sum[c], count, spins_stream(call));
-#endif
+    if (wait)
+      memcpy(waiting + slice * SPINOR, sum, sizeof sum);
+    else
+      end_slice(call, site, slice, count, stream, sum);
   }
-#if SCALED
-  STORED *out = (STORED *)call->out + site;
-  rescale(call->slices * SPINOR, waiting, call->out_scale + site, count);
-  for (int c = 0; c < call->slices * SPINOR; c++)
-    store_part(out + c * call->out_stride, waiting[c], count, false);
-#endif
+  if (wait) end_slices(call, of, site, count, stream, waiting);
 }
 
-INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+INLINED void spins_of_range(const md_simd_call *call, const steps of[2], int64_t begin, int64_t end,
+                            int reals, int turn) {
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k;
     fetch_plan(call->plan, block + MD_SIMD_AHEAD);
-    spins_of_block(call, block, reals);
+    spins_of_block(call, of, block, reals, turn);
   }
+}
+
+INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+  const md_wall_way way = {.adjoint = call->adjoint, .factor = 1.0};
+  steps of[2] = {{0}};
+  for (int lower = 0; call->matrix && lower < 2; lower++)
+    of[lower] = steps_of(call->matrix, &way, call->slices, lower);
+  if (call->adjoint)
+    spins_of_range(call, of, begin, end, reals, 2);
+  else
+    spins_of_range(call, of, begin, end, reals, 0);
   if (spins_stream(call)) md_stream_end();
 }
 
 /* The sums of a slice at a site, rows of `padded` reals. */
 INLINED void sum_rows(const md_simd_call *call, int64_t block, int slice, const site_links u,
-                      int padded, ARITH *sums) {
+                      int padded, int turn, ARITH *sums) {
   const int row = 2 * call->n_rhs;
   for (int from = 0; from < row; from += LANES) {
     VECTOR sum[HALF] = {{0}};
 #define ADD_LEG(d, swap, q_0, q_1)                                                                 \
   at = (int64_t)call->plan->first[block * TERMS + d] * call->slices + slice;                       \
   psi = (const STORED *)call->in + at * HALF * row + from;                                         \
-  add_spin_of_rows(psi, row, u, d, 0, 2 + swap, q_0, sum);                                         \
-  add_spin_of_rows(psi, row, u, d, 1, 3 - swap, q_1, sum);
+  add_spin_of_rows(psi, row, u, d, 0, 2 + swap, q_0 ^ turn, sum);                                  \
+  add_spin_of_rows(psi, row, u, d, 1, 3 - swap, q_1 ^ turn, sum);
     int64_t at;
     const STORED *psi;
     MD_EACH_HALF_SPINOR(ADD_LEG)
@@ -243,9 +339,9 @@ INLINED void sum_rows(const md_simd_call *call, int64_t block, int slice, const 
   }
 }
 
-INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, int reals, int turn) {
   const int padded = (2 * call->n_rhs + LANES - 1) / LANES * LANES;
-  ARITH sums[MOST_WAITING / 2 * MOST_REALS] __attribute__((aligned(64)));
+  ARITH sums[(SCALED ? MD_MAX_COMPONENTS : SPINOR) / 2 * MOST_REALS] __attribute__((aligned(64)));
   site_links room __attribute__((aligned(64)));
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k, site = call->plan->site[block];
@@ -256,7 +352,7 @@ INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, in
       u = (const ARITH(*)[TERMS])room;
     }
     for (int slice = 0; slice < call->slices; slice++) {
-      sum_rows(call, block, slice, u, padded, sums + (SCALED ? slice * HALF * padded : 0));
+      sum_rows(call, block, slice, u, padded, turn, sums + (SCALED ? slice * HALF * padded : 0));
       if (!SCALED) finish_part(call, site, call->slices, slice, HALF, padded, sums);
     }
     if (SCALED) finish_part(call, site, 1, 0, call->slices * HALF, padded, sums);
@@ -271,8 +367,14 @@ static void spins_one_12(const md_simd_call *call, int64_t begin, int64_t end) {
   spins_one(call, begin, end, MD_LINK_12_REALS);
 }
 static void spins_many_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins_many(call, begin, end, MD_LINK_REALS);
+  if (call->adjoint)
+    spins_many(call, begin, end, MD_LINK_REALS, 2);
+  else
+    spins_many(call, begin, end, MD_LINK_REALS, 0);
 }
 static void spins_many_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins_many(call, begin, end, MD_LINK_12_REALS);
+  if (call->adjoint)
+    spins_many(call, begin, end, MD_LINK_12_REALS, 2);
+  else
+    spins_many(call, begin, end, MD_LINK_12_REALS, 0);
 }

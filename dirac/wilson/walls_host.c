@@ -4,73 +4,11 @@
 #include "dirac/wilson/walls_host.h"
 #include "lattice/fields/stored_lanes.inc.h"
 
-#include <math.h>
+#include "dirac/wilson/wall_steps.inc.h"
 
 /* Sites of a chunk: those of a vector where all their reals wait for a scale; else enough to read
  * some lines of each plane. */
 enum { CHUNK = SCALED ? LANES : 8 * LANES, PLANES = 12 /* of a chirality */ };
-
-/* What a matrix and a way come to for a chirality. */
-typedef struct steps {
-  int slices;
-  bool down; /* X takes from the next slice: they go from the last one to the first */
-  ARITH own, before, across; /* factors of a slice, of the one before it, of that over the walls */
-  bool inverse;              /* and of the inverse: of a slice, of the result before it, */
-  ARITH unit, ratio, start, wall; /* of the first result, of all others in that */
-  const double *dense;            /* in place of all that: m of the matrix, times `factor` */
-  ARITH factor;
-} steps;
-
-static steps steps_of(const md_wall_output *to, int slices, bool lower) {
-  const md_wall_way *way = &to->way;
-  const double factor = way->gamma5 && lower ? -way->factor : way->factor;
-  const md_wall_matrix *m = to->m;
-  steps s = {.slices = slices, .down = lower != way->adjoint, .factor = (ARITH)factor};
-  if (!m) {
-    s.own = s.factor;
-    return s;
-  }
-  if (m->dense) s.dense = m->m;
-  s.inverse = m->over_hop != 0.0 || m->over_unit != 1.0;
-  const double ratio = -m->over_hop / m->over_unit;
-  s.own = (ARITH)(factor * m->unit);
-  s.before = (ARITH)(factor * m->hop);
-  s.across = (ARITH)(-factor * m->hop * m->mass);
-  s.unit = (ARITH)(1.0 / m->over_unit);
-  s.ratio = (ARITH)ratio;
-  s.start = (ARITH)(1.0 / (m->over_unit * (1.0 + m->mass * pow(ratio, slices))));
-  s.wall = (ARITH)-m->mass;
-  return s;
-}
-
-static inline void multiply(const steps *s, const VECTOR *x, VECTOR *y) {
-  const int n = s->slices;
-  for (int i = 0; i < n; i++) {
-    y[i] = (VECTOR){0};
-    for (int j = 0; j < n; j++)
-      y[i] += s->factor * (ARITH)s->dense[s->down ? i * n + j : j * n + i] * x[j];
-  }
-}
-
-/* y = (unit + hop X) (over_unit + over_hop X)^-1 x: the inverse by its slice next to the wall, and
- * from there slice by slice. */
-static inline void walk(const steps *s, const VECTOR *x, VECTOR *y) {
-  const int n = s->slices, step = s->down ? -1 : 1, first = s->down ? n - 1 : 0;
-  VECTOR z = x[first];
-  if (s->inverse) {
-    VECTOR sum = {0};
-    for (int i = 1; i < n; i++) sum = s->ratio * (x[first + i * step] + sum);
-    z = s->start * (z + s->wall * sum);
-  }
-  const VECTOR start = z;
-  for (int i = 1; i < n; i++) {
-    const int at = first + i * step;
-    const VECTOR next = s->inverse ? s->unit * x[at] + s->ratio * z : x[at];
-    y[at] = s->own * next + s->before * z;
-    z = next;
-  }
-  y[first] = s->own * start + s->across * z;
-}
 
 /* Where the reals of a chunk lie in a field: lines that go alike, of sites of a plane or of all of
  * a chirality and slice at one site. */
@@ -128,10 +66,7 @@ static void apply_chunk(const md_field *in, const md_wall_output *to, const step
         x_at += half * from.half + line % lines * from.line;
         y_at += half * at.half + line % lines * at.line;
         for (int k = 0; k < slices; k++) x[k] = load_part(x_at + k * from.slice, count);
-        if (of->dense)
-          multiply(&of[half], x, y);
-        else
-          walk(&of[half], x, y);
+        apply_steps(&of[half], x, y);
         for (int k = 0; k < slices; k++) {
 #if SCALED
           y[k] *= scale;
@@ -154,7 +89,8 @@ static void apply_chunk(const md_field *in, const md_wall_output *to, const step
 static void apply(const md_field *in, int count, const md_wall_output *to) {
   const int slices = in->components / (2 * PLANES);
   steps of[MD_MOST_WALL_OUTPUTS][2];
-  for (int k = 0; k < 2 * count; k++) of[k / 2][k % 2] = steps_of(&to[k / 2], slices, k % 2);
+  for (int k = 0; k < 2 * count; k++)
+    of[k / 2][k % 2] = steps_of(to[k / 2].m, &to[k / 2].way, slices, k % 2);
 #pragma omp parallel for schedule(static)
   for (int64_t site = 0; site < in->sites; site += md_field_planar(in) ? CHUNK : 1)
     for (int k = 0; k < count; k++) apply_chunk(in, &to[k], of[k], site);
