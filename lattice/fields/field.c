@@ -9,15 +9,15 @@
 #include <omp.h>
 #include <stdlib.h>
 
-/* Of 64-byte aligned planes, in entries. Where their distance would be a multiple of 4 KiB, the
- * planes of one site would meet in one set of the first cache; on a host, where a hop of four
- * spins works with all planes of some rows at a time, an odd number of lines spreads them over the
- * sets of the second one, WAY_LINES of them. */
-static int64_t plane_stride(int64_t sites, size_t bytes, int planes, md_space space) {
+/* Of 64-byte aligned planes, in entries, the same in every space. Where their distance would be a
+ * multiple of 4 KiB, the planes of one site would meet in one set of the first cache; a hop of four
+ * spins works with all planes of some rows at a time, and an odd number of lines spreads them over
+ * the sets of the second one, WAY_LINES of them. */
+static int64_t plane_stride(int64_t sites, size_t bytes, int planes) {
   enum { PAGE = 4096, WAY_LINES = 2048, LEAST_PART = 16 };
   const int64_t line = MD_ALIGNMENT / (int64_t)bytes, lines = (sites + line - 1) / line;
   if (lines * MD_ALIGNMENT % PAGE != 0) return lines * line;
-  if (space == MD_DEVICE || planes <= MD_FERMION_REALS) return (lines + 1) * line;
+  if (planes <= MD_FERMION_REALS) return (lines + 1) * line;
   const int64_t spread = WAY_LINES / planes, most = lines / LEAST_PART;
   return (lines + ((spread < most ? spread : most) | 1)) * line;
 }
@@ -52,9 +52,7 @@ static md_field describe(const md_geometry *geometry, const md_field_shape *shap
   const size_t bytes = md_precision_bytes(shape->precision);
   const int64_t all = field.sites + field.halo;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  field.stride = md_shape_planar(shape)
-                     ? plane_stride(all, bytes, md_field_planes(&field), shape->space)
-                     : all;
+  field.stride = md_shape_planar(shape) ? plane_stride(all, bytes, md_field_planes(&field)) : all;
   *data_bytes = (size_t)md_field_planes(&field) * (size_t)field.stride *
                 (size_t)md_field_entry(&field) * bytes;
   *scale_bytes = scaled ? (size_t)field.stride * sizeof(float) : 0;
