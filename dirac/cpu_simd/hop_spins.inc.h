@@ -9,14 +9,12 @@
 /* MOVES_LANES: picking lanes of two vectors costs one instruction. */
 enum { SPINOR = 24, HALF = 12, LINE = 64, MOVES_LANES = MD_VECTOR_BYTES >= 32 };
 typedef __typeof__(PICK((const int32_t *)0)) PICKS;
+
 INLINED VECTOR arith_at(const ARITH *p) {
   VECTOR v;
   memcpy(&v, p, sizeof v);
   return v;
 }
-
-/* What follows is written without loops: gcc keeps sums in registers, and what does not depend on
- * data out of the kernel, only where it sees that before it unrolls any. */
 
 /* y += i^q x of one spin, with parts apart; y + i^q x in rows. */
 INLINED void add_turned(int q, const VECTOR x[2], VECTOR y[2]) {
@@ -114,7 +112,8 @@ INLINED void add_leg(const neighbour *from, const ARITH *u, int d, bool swap, in
   }
 }
 
-/* The same of LANES reals of rows that are `row` apart. */
+/* The same of LANES reals of rows that are `row` apart, without loops: gcc keeps these sums in
+ * registers only where it sees that before it unrolls any. */
 INLINED VECTOR row_times(const site_links u, int i, int d, const VECTOR v[3], const VECTOR w[3]) {
   VECTOR g = u[6 * i][d] * v[0];
   g += u[6 * i + 1][d] * w[0];
@@ -169,13 +168,14 @@ INLINED const ARITH *block_links(const md_simd_call *call, int64_t block, int re
 /* out = a x + b sum of a slice. */
 INLINED void end_slice(const md_simd_call *call, int64_t site, int slice, int count, bool stream,
                        VECTOR sum[SPINOR]) {
-  const STORED *x = (const STORED *)call->x + site + slice * SPINOR * call->x_stride;
   STORED *out = (STORED *)call->out + site + slice * SPINOR * call->out_stride;
-  for (int c = 0; c < SPINOR; c++) {
-    sum[c] = (ARITH)call->b * sum[c];
-    if (call->x) sum[c] += (ARITH)call->a * load_part(x + c * call->x_stride, count);
-    store_part(out + c * call->out_stride, sum[c], count, stream);
+  for (int c = 0; c < SPINOR; c++) sum[c] = (ARITH)call->b * sum[c];
+  if (call->x) {
+    const STORED *x = (const STORED *)call->x + site + slice * SPINOR * call->x_stride;
+    for (int c = 0; c < SPINOR; c++)
+      sum[c] += (ARITH)call->a * load_part(x + c * call->x_stride, count);
   }
+  for (int c = 0; c < SPINOR; c++) store_part(out + c * call->out_stride, sum[c], count, stream);
 }
 
 /* The same of all slices at once, whose sums wait for a matrix or for the scales of their sites. */
@@ -190,10 +190,10 @@ static __attribute__((noinline)) void end_slices(const md_simd_call *call, const
 #endif
   for (int c = 0; c < SPINOR; c++) {
     VECTOR x[MD_MOST_SLICES], y[MD_MOST_SLICES], sum[MD_MOST_SLICES];
-    const STORED *x_at = (const STORED *)call->x + site + c * call->x_stride;
     for (int k = 0; k < slices; k++) sum[k] = (ARITH)call->b * waiting[k * SPINOR + c];
     for (int k = 0; call->x && k < slices; k++)
-      x[k] = a * load_part(x_at + k * SPINOR * call->x_stride, count);
+      x[k] =
+          a * load_part((const STORED *)call->x + site + (k * SPINOR + c) * call->x_stride, count);
     const VECTOR *from = call->x ? x : sum;
     if (call->matrix) {
       apply_steps(&of[c >= HALF], from, y);
