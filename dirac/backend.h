@@ -116,6 +116,9 @@ typedef struct md_backend {
   bool turns; /* hop serves steps with `adjoint` alone, whatever `fuses` says */
   /* Whether those may have a matrix too, with an x that is not out. NULL: no. */
   bool (*multiplies)(const void *state);
+  /* Whether a solve is faster with one right-hand side after the other than with all of a request
+   * at once. NULL: no. */
+  bool (*alone)(const md_backend_request *request);
   const md_launch_shapes *shapes; /* on a device; NULL: there is one */
   /* For md_halo_request: from how many bytes on the copy engines should carry halos; 0: no wish. */
   size_t copied_bytes;

@@ -49,8 +49,13 @@ static void choose_access(md_simd_state *s, md_isa isa, int64_t sites, int local
                                                              : MD_SIMD_THREE_LINES;
     if (!cached) s->fetch = MD_SIMD_FETCH_ONCE;
   }
-  s->stream = s->request.n_rhs == 1 ? field > MD_SIMD_KEPT * (double)md_cache_bytes(3)
-                                    : links > MD_SIMD_STREAM_BYTES;
+  const double last = (double)md_cache_bytes(3);
+  if (s->request.n_rhs == 1)
+    s->stream = field > MD_SIMD_KEPT * last;
+  else if (md_action_has_spin(s->request.action))
+    s->stream = field * s->request.n_rhs > MD_SIMD_KEPT_MANY * last;
+  else
+    s->stream = links > MD_SIMD_STREAM_BYTES;
 }
 
 /* Planes of z that a thread takes along t at a time, of many right-hand sides: as many as leave the
@@ -184,6 +189,15 @@ static bool multiplies(const void *state) {
   return s->request.n_rhs == 1;
 }
 
+/* Of four spins: with a fifth dimension, whose slices use a link as often, and where right-hand
+ * sides fill less than three quarters of their vectors (bench/tried.md). */
+static bool alone(const md_backend_request *request) {
+  const int lanes = kernels[0][request->precision][md_isa_best()]->lanes, row = 2 * request->n_rhs;
+  const int padded = (row + lanes - 1) / lanes * lanes;
+  return md_action_has_spin(request->action) &&
+         (md_action_get(request->action)->walls || 4 * row < 3 * padded);
+}
+
 const md_backend md_backend_cpu_simd = {
     .name = "cpu_simd",
     .needs = "any CPU; picks AVX-512, AVX2 or the baseline at run time",
@@ -199,4 +213,5 @@ const md_backend md_backend_cpu_simd = {
     .hop = hop,
     .turns = true,
     .multiplies = multiplies,
+    .alone = alone,
     .link_bytes = link_bytes};

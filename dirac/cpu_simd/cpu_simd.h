@@ -84,9 +84,10 @@ typedef struct md_simd_kernels {
  *
  * One right-hand side: results go past the caches where a field of one parity is larger than this
  * part of the last one; of smaller ones much is still there when the next hop reads it (on 16 cores
- * of a Xeon with 300 MB that is 1.5 times as fast in turn). Many: where the link copy of one parity
- * is larger than MD_SIMD_STREAM_BYTES. */
+ * of a Xeon with 300 MB that is 1.5 times as fast in turn). Many with four spins: likewise. Others:
+ * where the link copy of one parity is larger than MD_SIMD_STREAM_BYTES. */
 #define MD_SIMD_KEPT (1.0 / 16.0)
+#define MD_SIMD_KEPT_MANY (1.0 / 4.0)
 #define MD_SIMD_STREAM_BYTES 16e6
 /* The copies of both parities, which hops in turn read, come from a cache where on all ranks of a
  * host together they are at most this many times as large as the last one. With AVX-512 (Zen 4) the

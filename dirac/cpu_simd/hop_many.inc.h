@@ -83,9 +83,7 @@ static inline strip add_product(strip sum, ARITH u, strip v, int vectors) {
 
 /* i times (re, im) in turn: (-im, re). */
 static inline VECTOR times_i(VECTOR v) {
-  int32_t swap[LANES];
-  for (int l = 0; l < LANES; l++) swap[l] = l ^ 1;
-  return NEGATE(PERMUTE(v, v, PICK(swap)), 0x5555u);
+  return NEGATE(SWAP(v), 0x5555u);
 }
 
 static inline void store_sum(ARITH *out, VECTOR re, VECTOR im) {

@@ -44,20 +44,19 @@ typedef struct spins {
   bool two; /* which the compiler must know */
 } spins;
 #define UNKNOWN(x) __asm__("" : "+r"(x))
-INLINED spins spins_at(const neighbour *from, bool two) {
-  spins psi = {.plane = from->stride, .second = from->second, .two = two};
-  int64_t spin = 6 * psi.plane;
+INLINED spins spins_at(const STORED *first, int64_t stride, int planes) {
+  spins psi = {.plane = stride};
+  int64_t spin = planes * stride;
   psi.three = 3 * psi.plane;
   psi.five = 5 * psi.plane;
   UNKNOWN(psi.three);
   UNKNOWN(psi.five);
   UNKNOWN(spin);
-  psi.at[0] = from->first;
+  psi.at[0] = first;
   for (int k = 1; k < 4; k++) {
     psi.at[k] = psi.at[k - 1] + spin;
     UNKNOWN(psi.at[k]);
   }
-  if (two) psi.pick = PICK(from->pick);
   return psi;
 }
 INLINED const STORED *plane_at(const spins *psi, int spin, int c) {
@@ -96,7 +95,12 @@ INLINED void multiply_row(const ARITH *u, const VECTOR h[2][6], VECTOR g[2][2]) 
 /* sum += (1 -+ gamma_mu) u psi; the first leg assigns. */
 INLINED void add_leg(const neighbour *from, const ARITH *u, int d, bool swap, int q_0, int q_1,
                      VECTOR sum[SPINOR]) {
-  const spins psi = spins_at(from, MOVES_LANES && d % MD_DIMS == MD_X);
+  spins psi = spins_at(from->first, from->stride, 6);
+  if (MOVES_LANES && d % MD_DIMS == MD_X) {
+    psi.two = true;
+    psi.second = from->second;
+    psi.pick = PICK(from->pick);
+  }
   const int other[2] = {2 + swap, 3 - swap}, back[2] = {(4 - q_0) % 4, (4 - q_1) % 4};
   VECTOR h[2][6], g[2][2];
   half_spin(&psi, 0, other[0], q_0, h[0]);
@@ -112,34 +116,47 @@ INLINED void add_leg(const neighbour *from, const ARITH *u, int d, bool swap, in
   }
 }
 
-/* The same of LANES reals of rows that are `row` apart, without loops: gcc keeps these sums in
- * registers only where it sees that before it unrolls any. */
-INLINED VECTOR row_times(const site_links u, int i, int d, const VECTOR v[3], const VECTOR w[3]) {
-  VECTOR g = u[6 * i][d] * v[0];
-  g += u[6 * i + 1][d] * w[0];
-  g += u[6 * i + 2][d] * v[1];
-  g += u[6 * i + 3][d] * w[1];
-  g += u[6 * i + 4][d] * v[2];
-  g += u[6 * i + 5][d] * w[2];
-  return g;
+/* The same of LANES reals of the rows of a site, without loops: gcc keeps these sums in registers
+ * only where it sees that before it unrolls any. */
+typedef struct half_rows {
+  VECTOR v[3], w[3]; /* colours of a spin of half a spinor, and i times them */
+} half_rows;
+INLINED half_rows half_rows_of(const spins *psi, int k, int other, int q) {
+  half_rows h;
+  h.v[0] = plus_turned(LOAD(plane_at(psi, k, 0)), q, LOAD(plane_at(psi, other, 0)));
+  h.v[1] = plus_turned(LOAD(plane_at(psi, k, 1)), q, LOAD(plane_at(psi, other, 1)));
+  h.v[2] = plus_turned(LOAD(plane_at(psi, k, 2)), q, LOAD(plane_at(psi, other, 2)));
+  h.w[0] = times_i(h.v[0]);
+  h.w[1] = times_i(h.v[1]);
+  h.w[2] = times_i(h.v[2]);
+  return h;
 }
-INLINED VECTOR half_of(const STORED *upper, int q, const STORED *lower) {
-  return plus_turned(LOAD(upper), q, LOAD(lower));
+INLINED VECTOR row_times(const site_links u, int i, int d, const half_rows *h) {
+  VECTOR g = u[6 * i][d] * h->v[0];
+  g += u[6 * i + 1][d] * h->w[0];
+  g += u[6 * i + 2][d] * h->v[1];
+  g += u[6 * i + 3][d] * h->w[1];
+  g += u[6 * i + 4][d] * h->v[2];
+  g += u[6 * i + 5][d] * h->w[2];
+  return g;
 }
 INLINED void add_colour(int q, VECTOR g, VECTOR *upper, VECTOR *lower) {
   *upper += g;
   *lower = plus_turned(*lower, (4 - q) % 4, g);
 }
-INLINED void add_spin_of_rows(const STORED *psi, int row, const site_links u, int d, int k,
-                              int other, int q, VECTOR sum[HALF]) {
-  const STORED *upper = psi + 3 * k * row, *lower = psi + 3 * other * row;
-  const VECTOR v[3] = {half_of(upper, q, lower), half_of(upper + row, q, lower + row),
-                       half_of(upper + 2 * row, q, lower + 2 * row)};
-  const VECTOR w[3] = {times_i(v[0]), times_i(v[1]), times_i(v[2])};
-  VECTOR *to = sum + 3 * k, *also = sum + 3 * other;
-  add_colour(q, row_times(u, 0, d, v, w), to, also);
-  add_colour(q, row_times(u, 1, d, v, w), to + 1, also + 1);
-  add_colour(q, row_times(u, 2, d, v, w), to + 2, also + 2);
+INLINED void add_leg_of_rows(const STORED *first, int64_t row, const site_links u, int d, bool swap,
+                             int q_0, int q_1, VECTOR sum[HALF]) {
+  const spins psi = spins_at(first, row, 3);
+  const int other[2] = {2 + swap, 3 - swap};
+  const half_rows h[2] = {half_rows_of(&psi, 0, other[0], q_0),
+                          half_rows_of(&psi, 1, other[1], q_1)};
+  VECTOR *to[2] = {sum + 3 * other[0], sum + 3 * other[1]};
+  add_colour(q_0, row_times(u, 0, d, &h[0]), sum, to[0]);
+  add_colour(q_1, row_times(u, 0, d, &h[1]), sum + 3, to[1]);
+  add_colour(q_0, row_times(u, 1, d, &h[0]), sum + 1, to[0] + 1);
+  add_colour(q_1, row_times(u, 1, d, &h[1]), sum + 4, to[1] + 1);
+  add_colour(q_0, row_times(u, 2, d, &h[0]), sum + 2, to[0] + 2);
+  add_colour(q_1, row_times(u, 2, d, &h[1]), sum + 5, to[1] + 2);
 }
 
 /* The links of a block in the arithmetic type, with the scales of the neighbours in them: room, or
@@ -241,8 +258,7 @@ INLINED void find_neighbours(const md_simd_plan *plan, int64_t block, const STOR
 
 /* Asks L2 for the planes of a slice at `first`, or for the right to write them. */
 INLINED void fetch_spinors(const STORED *first, int64_t stride, bool write) {
-  const neighbour at = {first, stride, 0, NULL};
-  const spins psi = spins_at(&at, false);
+  const spins psi = spins_at(first, stride, 6);
   for (int k = 0; k < 4; k++)
     for (int c = 0; c < 6; c++)
       if (write)
@@ -320,19 +336,25 @@ INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int
   if (spins_stream(call)) md_stream_end();
 }
 
+/* Asks L2 for as much of a site at `first` as LANES reals of each of its rows. */
+INLINED void fetch_rows(const STORED *first) {
+  for (int k = 0; k < HALF * LANES * (int)sizeof(STORED); k += LINE)
+    __builtin_prefetch((const char *)first + k, 0, 2);
+}
+
 /* The sums of a slice at a site, rows of `padded` reals. */
 INLINED void sum_rows(const md_simd_call *call, int64_t block, int slice, const site_links u,
                       int padded, int turn, ARITH *sums) {
   const int row = 2 * call->n_rhs;
+  const STORED *const in = (const STORED *)call->in + (int64_t)slice * HALF * row;
+  const int64_t apart = (int64_t)call->slices * HALF * row;
+  const int32_t *at = call->plan->first + block * TERMS;
   for (int from = 0; from < row; from += LANES) {
     VECTOR sum[HALF] = {{0}};
+    UNKNOWN(u);
 #define ADD_LEG(d, swap, q_0, q_1)                                                                 \
-  at = (int64_t)call->plan->first[block * TERMS + d] * call->slices + slice;                       \
-  psi = (const STORED *)call->in + at * HALF * row + from;                                         \
-  add_spin_of_rows(psi, row, u, d, 0, 2 + swap, q_0 ^ turn, sum);                                  \
-  add_spin_of_rows(psi, row, u, d, 1, 3 - swap, q_1 ^ turn, sum);
-    int64_t at;
-    const STORED *psi;
+  fetch_rows(in + at[d + TERMS] * apart + HALF * from);                                            \
+  add_leg_of_rows(in + at[d] * apart + from, row, u, d, swap, q_0 ^ turn, q_1 ^ turn, sum);
     MD_EACH_HALF_SPINOR(ADD_LEG)
 #undef ADD_LEG
     for (int c = 0; c < HALF; c++) memcpy(sums + c * padded + from, &sum[c], sizeof sum[c]);
@@ -347,6 +369,8 @@ INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, in
     const int64_t block = call->order ? call->order[k] : k, site = call->plan->site[block];
     const STORED *links = (const STORED *)call->links + block * TERMS * reals;
     const ARITH(*u)[TERMS] = (const ARITH(*)[TERMS])(const void *)links;
+    for (int b = 0; b < TERMS * reals * (int)sizeof(STORED); b += LINE)
+      __builtin_prefetch((const char *)(links + 2 * TERMS * reals) + b, 0, 2);
     if (!AS_STORED(reals)) {
       unpack(call, block, reals, room);
       u = (const ARITH(*)[TERMS])room;

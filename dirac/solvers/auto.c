@@ -53,9 +53,9 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   double steps, resolved;
   if (choice->reason[0])
     return iterate_by(context, job, choice->block, state); /* a further round */
-  const char *against = md_solver_block.check(context, job) != MD_OK ? context->message
-                        : a->factor ? "the lowest eigenvalue is not known, nor what a block gains"
-                                    : NULL;
+  const char *against = a->factor ? "the lowest eigenvalue is not known, nor what a block gains"
+                        : md_solver_block.check(context, job) != MD_OK ? context->message
+                                                                       : NULL;
   if (against) {
     snprintf(choice->reason, sizeof choice->reason, "%.300s", against);
     return iterate_by(context, job, false, state);

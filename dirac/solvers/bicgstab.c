@@ -75,7 +75,7 @@ static md_status first_half(stabilised *b, double *alpha, double *minus) {
     if (!isfinite(alpha[k]))
       return md_fail(b->context, MD_UNREACHED,
                      "<r0, A p> must be finite and not zero, got %g in iteration %d of right-hand "
-                     "side %d; check the links for NaN, or take cg",
+                     "side %d; take --solver cg, or check the links for NaN",
                      along[k], s->iteration + 1, k);
   }
   md_linear_axpy(minus, &b->v, &b->r);

@@ -1,5 +1,6 @@
 #include "dirac/solvers/solver.h"
 #include "base/memory_need.h"
+#include "base/text.h"
 #include "base/timer.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/cg.h"
@@ -280,11 +281,16 @@ static int even_part(int n_rhs, int most) {
   return parts_of(n_rhs, parts);
 }
 
+bool md_solver_takes_parts(const md_solver *solver, md_action action) {
+  return !solver || solver->takes & MD_TAKES_PARTS ||
+         (solver == &md_solver_auto && md_action_has_spin(action));
+}
+
 int md_solver_at_once(const md_dirac *dirac, int n_rhs) {
   return even_part(n_rhs, dirac->shape.n_rhs);
 }
 
-/* With a fifth dimension one right-hand side has the columns of a tile, and a march on a GPU:
+/* On a GPU one right-hand side with a fifth dimension has the columns of a tile, and a march:
  * twelve at once take 1.3 to 1.9 times as long as one after the other (bench/tried.md). Across
  * ranks numbers of more than 16 bits may be gathered. */
 static bool goes_alone(md_context *context, const char *backend, const int *local,
@@ -293,10 +299,10 @@ static bool goes_alone(md_context *context, const char *backend, const int *loca
   const char *reason;
   md_backend_request one = *request;
   one.n_rhs = 1;
+  if (md_backend_choose(context, backend, local, &one, &found, &reason) != MD_OK) return false;
+  if (found->space == MD_HOST) return found->alone && found->alone(request);
   return md_action_get(request->action)->walls &&
-         (context->ranks == 1 || md_precision_bytes(request->precision) == 2) &&
-         md_backend_choose(context, backend, local, &one, &found, &reason) == MD_OK &&
-         found->space == MD_DEVICE;
+         (context->ranks == 1 || md_precision_bytes(request->precision) == 2);
 }
 
 void md_solver_part_request(md_context *context, const char *backend, const int *local,
@@ -372,8 +378,8 @@ static md_status create(md_context *context, md_dirac *dirac, md_dirac *exact,
 static md_status check_parts(md_context *context, const md_dirac *dirac,
                              const md_solver_request *request, int n_rhs) {
   const md_solver *solver = solver_of(request);
-  if (n_rhs <= dirac->shape.n_rhs ||
-      (solver->takes & MD_TAKES_PARTS && !request->guess && !md_cg_keeps_states(request)))
+  if (n_rhs <= dirac->shape.n_rhs || (md_solver_takes_parts(solver, dirac->request.action) &&
+                                      !request->guess && !md_cg_keeps_states(request)))
     return MD_OK;
   return md_fail(context, MD_INPUT,
                  "solver %s must have an operator of as many right-hand sides as there are, or no "
@@ -396,6 +402,7 @@ static void add_result(md_solver_result *all, const md_solver_result *one, int f
   if (one->updates > all->updates) all->updates = one->updates;
   if (one->restarts > all->restarts) all->restarts = one->restarts;
   if (one->projections > all->projections) all->projections = one->projections;
+  if (first == 0) all->choice = one->choice;
   all->converged = all->converged && one->converged;
   all->stalled = all->stalled || one->stalled;
   all->interrupted = all->interrupted || one->interrupted;
@@ -460,6 +467,8 @@ static md_status solve_parts(md_context *context, const md_solver_job *job, md_s
                              md_field x[MD_PARITIES], const md_field b[MD_PARITIES],
                              md_solver_result *result) {
   const int n = b->n_rhs, count = s->n_rhs, most = job->request->max_iterations;
+  md_solver_request request = *job->request;
+  md_solver_job part = *job;
   const size_t reals = (size_t)n + (size_t)most + 1;
   *result = (md_solver_result){.n_rhs = n,
                                .converged = true,
@@ -471,11 +480,17 @@ static md_status solve_parts(md_context *context, const md_solver_job *job, md_s
   if (!result->residuals || !result->rhs_iterations || !result->history)
     status = md_fail_memory(context, reals * sizeof(double), "residual history");
   status = md_agree(context, status);
+  part.request = &request;
+  for (int r = 0; r < n && status == MD_OK; r++) result->residuals[r] = NAN; /* until it is known */
   for (int first = 0; first < n && status == MD_OK; first += count) {
     md_solver_result one = {0};
     s->n_rhs = n - first < count ? n - first : count;
-    status = solve_part(context, job, s, &p, first, x, b, &one);
+    status = solve_part(context, &part, s, &p, first, x, b, &one);
     if (one.residuals && !md_counts(context)) add_result(result, &one, first, most);
+    if (one.interrupted) request.max_iterations = 0;
+    if (status == MD_UNREACHED)
+      md_append(context->message, sizeof context->message,
+                " (counted from right-hand side %d, the first of those solved at once)", first);
     md_solver_result_free(&one);
     if (md_counts(context)) break;
   }
@@ -510,7 +525,7 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (status == MD_OK && parts == 1)
     status = md_system_solution(context, &p.system, x, request->midpoint);
   status = md_agree(context, status);
-  if (status == MD_OK) {
+  if (status == MD_OK || status == MD_UNREACHED) {
     result->seconds = md_time_s() - start_s;
     const int64_t done = md_solver_hops(dirac, exact, request->inner) - hops;
     result->gflops = md_solver_gflops(dirac, b->n_rhs, done, result->seconds) / parts;

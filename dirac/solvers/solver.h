@@ -174,7 +174,8 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * that pads): the operator's others are zero. Or with more: they are solved in even parts, one
  * after the other, as md_solver_at_once says, by a solver that takes parts, without guess, midpoint
  * and states; the result is that of all, but what it counts beside iterations is that of the part
- * with most. x is assigned, and the iterations start from the guess. The iteration runs in the
+ * with most. Where a part fails, residuals of it and of the parts behind it are NaN; after a signal
+ * the parts that are left take no iteration. x is assigned, and the iterations start from the guess. The iteration runs in the
  * operator's precision, or in that of request->inner, which needs a MD_DOUBLE operator and gives
  * double-precision answers (dirac/solvers/cg.h); the residual that decides is recomputed in double
  * with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself). In double, an
@@ -195,6 +196,9 @@ md_status md_solver_operators(md_context *context, const md_gauge *gauge, const 
                               const md_backend_request *request, const md_halo_request *how,
                               bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner);
 
+/* Whether a solver, NULL: CG, takes right-hand sides in parts: `auto` too of quarks with four spins,
+ * for which it is CG. */
+bool md_solver_takes_parts(const struct md_solver *solver, md_action action);
 /* How many right-hand sides such an operator solves at once of so many. */
 int md_solver_at_once(const md_dirac *dirac, int n_rhs);
 /* Lowers n_rhs of a request whose packing is open to that of an even part, where a packing serves

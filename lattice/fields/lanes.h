@@ -170,6 +170,13 @@ static inline md_lanes_float md_permute_float(md_lanes_float a, md_lanes_float b
                                               md_lanes_int32 pick) {
   return _mm512_permutex2var_ps(a, (__m512i)pick, b);
 }
+/* Neighbouring lanes in each other's place. */
+static inline md_lanes_double md_swap_double(md_lanes_double a) {
+  return _mm512_permute_pd(a, 0x55);
+}
+static inline md_lanes_float md_swap_float(md_lanes_float a) {
+  return _mm512_permute_ps(a, 0xb1);
+}
 #elif defined(__clang__)
 static inline md_lanes_double md_permute_double(md_lanes_double a, md_lanes_double b,
                                                 md_lanes_int64 pick) {
@@ -192,6 +199,17 @@ static inline md_lanes_float md_permute_float(md_lanes_float a, md_lanes_float b
                                               md_lanes_int32 pick) {
   return __builtin_shuffle(a, b, pick);
 }
+#endif
+#if !defined(__AVX512F__)
+#define MD_DEFINE_SWAP(type)                                                                       \
+  static inline md_lanes_##type md_swap_##type(md_lanes_##type a) {                                \
+    int32_t swap[MD_LANES_OF_##type];                                                              \
+    for (int l = 0; l < MD_LANES_OF_##type; l++) swap[l] = l ^ 1;                                  \
+    return md_permute_##type(a, a, md_pick_##type(swap));                                          \
+  }
+MD_DEFINE_SWAP(double)
+MD_DEFINE_SWAP(float)
+#undef MD_DEFINE_SWAP
 #endif
 
 static inline md_lanes_int32 md_lanes_larger(md_lanes_int32 a, md_lanes_int32 b) {

@@ -8,6 +8,7 @@
 #define STORE MD_JOIN(md_store_, SUFFIX)
 #define STREAM MD_JOIN(md_stream_, SUFFIX)
 #define PERMUTE MD_JOIN(md_permute_, ARITH)
+#define SWAP MD_JOIN(md_swap_, ARITH)
 #define PICK MD_JOIN(md_pick_, ARITH)
 #define NEGATE MD_JOIN(md_negate_, ARITH)
 #define SCALE_OF MD_JOIN(md_scale_of_, SUFFIX)

@@ -44,7 +44,7 @@ md_backend_request md_study_request(const md_study_options *o, int action) {
 md_backend_request md_study_batch(md_context *context, const md_study_options *o, int action,
                                   const int *local) {
   md_backend_request request = md_study_request(o, action);
-  if (!o->how.by || o->how.by->takes & MD_TAKES_PARTS)
+  if (md_solver_takes_parts(o->how.by, request.action))
     md_solver_part_request(context, o->run.backend, local, &request);
   return request;
 }

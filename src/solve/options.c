@@ -124,7 +124,8 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
   o->run.request.n_rhs = count;
   MD_TRY(md_solver_options_read(context, &o->how, o->run.mixed, o->checkpoint, o->deflate));
   MD_TRY(check_shifts(context, o));
-  o->run.parts = o->how.by && o->how.by->takes & MD_TAKES_PARTS && !o->guess && !o->checkpoint;
+  o->run.parts = o->how.by && md_solver_takes_parts(o->how.by, o->run.request.action) &&
+                 !o->guess && !o->checkpoint;
   if (o->resume && !o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--resume needs --checkpoint FILE, the state that an earlier solve wrote "
@@ -161,7 +162,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_OPTION(PARSED, "momenta", &o->momenta, "X,Y,Z;...", MD_MOMENTA_HELP,
                 .parse = md_momenta_parse),
       MD_OPTION(INTEGER, "rhs", &o->rhs, "N",
-                "right-hand sides, solved in step [3 for each point; noise: 1]", .low = 1,
+                "right-hand sides [3 for each point, 12 with four spins; noise: 1]", .low = 1,
                 .high = MD_MAX_RHS),
       MD_LIMIT_OPTIONS(*o),
       MD_BOUNDARY_OPTION(o->run.boundary),

@@ -184,7 +184,7 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
   const md_solver_result *r = &run->result;
   const md_solve_options *o = &run->options;
   const bool ran_out = !r->stalled && r->iterations >= o->max_iterations;
-  char state[700] = "with --checkpoint FILE --checkpoint-every N a solve can be resumed";
+  char state[700] = "with --checkpoint FILE --checkpoint-every N a solve by cg can be resumed";
   if (!r->interrupted)
     return md_fail(
         context, MD_UNREACHED,

@@ -2,6 +2,7 @@
  * tiles have more columns than there are right-hand sides solve for these. */
 #include "backend_cases.h"
 #include "base/device.h"
+#include "base/instruction_set.h"
 #include "dirac/backend.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver.h"
@@ -171,6 +172,42 @@ static void right_hand_sides_in_parts(void **state) {
   drop(&p);
 }
 
+/* Fails in the first iteration of the second part. */
+typedef struct watcher {
+  md_context *context;
+  int parts;
+} watcher;
+static md_status fail_later(void *user, const md_cg_state *state) {
+  watcher *w = user;
+  w->parts += state->iteration == 1;
+  return w->parts < 2 ? MD_OK : md_fail(w->context, MD_UNREACHED, "it must not fail");
+}
+
+/* What is known of a solve of which the second of three parts fails: nothing of right-hand sides
+ * behind the first part, and how long it took. */
+static void failure_of_a_part(void **state) {
+  md_context *context = *state;
+  problem p;
+  make(context, &p);
+  watcher w = {context, 0};
+  md_dirac dirac;
+  md_solver_result result;
+  const md_solver_request request = {
+      .mass = 0.3, .tolerance = 1e-10, .max_iterations = 2000, .observe = fail_later, .user = &w};
+  create(context, &p, 2, &dirac);
+  assert_int_equal(md_solver_at_once(&dirac, ASKED), 2);
+  assert_int_equal(md_solve_cg(context, &dirac, &dirac, &request, p.x, p.b, &result), MD_UNREACHED);
+  assert_false(result.converged);
+  for (int r = 0; r < ASKED; r++)
+    assert_true(r < 2 ? result.residuals[r] > 0.0 && result.residuals[r] <= 1e-10
+                      : isnan(result.residuals[r]));
+  assert_non_null(strstr(context->message, "it must not fail (counted from right-hand side 2,"));
+  assert_true(result.seconds > 0.0);
+  md_solver_result_free(&result);
+  md_dirac_destroy(&dirac);
+  drop(&p);
+}
+
 /* Requests that are open are lowered to what `stacked` takes, on a GPU, in double where its memory
  * is fast; no others. */
 static void parts_follow_their_rule(void **state) {
@@ -189,6 +226,36 @@ static void parts_follow_their_rule(void **state) {
                               .antiperiodic = true};
       md_solver_part_request(context, "auto", local, &r);
       assert_int_equal(r.n_rhs, device && open && full ? want[i / 2] : n);
+    }
+}
+
+/* On a CPU right-hand sides with a fifth dimension are solved one by one, others at once as long as
+ * they fill vectors: of 12 numbers in double, not of two in half where vectors have 16 reals. */
+static void four_spins_go_alone(void **state) {
+  static const int local[4] = {8, 8, 8, 8};
+  static const struct {
+    md_action action;
+    md_precision precision;
+    int asked, want;
+  } rows[] = {{MD_ACTION_NAIVE, MD_DOUBLE, 12, 12},
+              {MD_ACTION_WILSON, MD_DOUBLE, 12, 12},
+              {MD_ACTION_WILSON, MD_HALF, 24, 24},
+              {MD_ACTION_DOMAINWALL, MD_DOUBLE, 12, 1},
+              {MD_ACTION_MOBIUS, MD_SINGLE, 2, 1},
+              {MD_ACTION_MOBIUS, MD_HALF, 12, 1},
+              {MD_ACTION_WILSON, MD_HALF, 2, 0 /* that of the vectors */}};
+  for (size_t i = 0; i < sizeof rows / sizeof *rows; i++)
+    for (int open = 0; open < 2; open++) {
+      md_backend_request r = {.action = rows[i].action,
+                              .precision = rows[i].precision,
+                              .packing = open ? MD_PACKING_AUTO : MD_PACKING_NONE,
+                              .n_rhs = rows[i].asked,
+                              .walls = {.slices = 4},
+                              .pads = true,
+                              .antiperiodic = true};
+      const int own = md_isa_best() == MD_ISA_BASELINE ? 2 : 1;
+      md_solver_part_request(*state, "cpu_simd", local, &r);
+      assert_int_equal(r.n_rhs, !open ? rows[i].asked : rows[i].want ? rows[i].want : own);
     }
 }
 
@@ -264,7 +331,9 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(columns_beyond_the_right_hand_sides),
     cmocka_unit_test(columns_of_shifted_solves),
     cmocka_unit_test(right_hand_sides_in_parts),
+    cmocka_unit_test(failure_of_a_part),
     cmocka_unit_test(parts_follow_their_rule),
+    cmocka_unit_test(four_spins_go_alone),
     cmocka_unit_test(half_full_tiles_in_cache),
     cmocka_unit_test(packing_follows_its_rule),
 };

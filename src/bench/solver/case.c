@@ -41,6 +41,7 @@ typedef struct solve {
   double seconds;
   double last_s, loop_s;   /* when the last iteration was reported; from each one to the next */
   int iteration, reported; /* its number; how many such spans */
+  int of_parts;            /* iterations of all parts together */
   char inner_reason[MD_INNER_REASON_BYTES]; /* of MD_INNER_AUTO, else "" */
 } solve;
 
@@ -84,6 +85,22 @@ static md_status note_condensate(solve *s) {
   return MD_OK;
 }
 
+static int rhs_block(solve *s) {
+  return md_solver_at_once(iterating(s), s->c->request.n_rhs);
+}
+
+/* Iterations of all parts together, each as many as its slowest right-hand side took. */
+static int of_parts(const md_solver_result *result, int block) {
+  int all = 0;
+  for (int first = 0; first < result->n_rhs; first += block) {
+    int most = 0;
+    for (int k = first; k < first + block && k < result->n_rhs; k++)
+      if (result->rhs_iterations[k] > most) most = result->rhs_iterations[k];
+    all += most;
+  }
+  return all;
+}
+
 /* CG, mixed CG or block CG of M x = b with this mass; adds to what the solve says. */
 static md_status run_cg(solve *s, double mass, int max_iterations) {
   const bool mixed = s->c->request.precision != MD_DOUBLE;
@@ -107,6 +124,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
     s->f.iterations += result.iterations;
+    s->of_parts += of_parts(&result, rhs_block(s));
     s->f.residual = fmax(s->f.residual, result.relative_residual);
     s->seconds += result.seconds;
     s->f.flops += 1e9 * result.gflops * result.seconds;
@@ -132,7 +150,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
   if (status == MD_OK && result.interrupted)
     status = md_interrupt_check(s->bench->context, "bench solver");
   if (status == MD_OK) {
-    s->f.iterations = result.iterations;
+    s->f.iterations = s->of_parts = result.iterations;
     s->f.double_iterations = result.double_iterations;
     s->seconds = result.seconds;
     s->f.flops = 1e9 * result.gflops * result.seconds;
@@ -156,7 +174,7 @@ static md_status run_once(solve *s, int max_iterations) {
                      md_plural(s->c->request.n_rhs));
   s->f = (md_solver_figures){.condensate = NAN};
   s->seconds = s->loop_s = 0.0;
-  s->iteration = s->reported = 0;
+  s->iteration = s->reported = s->of_parts = 0;
   if (s->c->kind == MD_BENCH_MULTISHIFT || s->c->kind == MD_BENCH_REFINED)
     status = run_multishift(s, max_iterations);
   else if (s->c->kind == MD_BENCH_SEPARATE)
@@ -193,7 +211,7 @@ static md_status create(solve *s) {
   md_backend_request at_once = c->request;
   MD_TRY(check(context, s->bench, c));
   if (c->kind != MD_BENCH_MULTISHIFT && c->kind != MD_BENCH_REFINED &&
-      solver_of(c)->takes & MD_TAKES_PARTS)
+      md_solver_takes_parts(solver_of(c), c->request.action))
     md_solver_part_request(context, c->backend, s->bench->links->geometry->local, &at_once);
   s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
   md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
@@ -233,10 +251,6 @@ static md_status time_one(md_context *context, md_space space, md_timed_work wor
   int passes;
   MD_TRY(md_passes_for(context, space, work, user, WINDOW_S, MOST_HOPS, &passes));
   return md_time_work(context, space, work, user, passes, seconds);
-}
-
-static int rhs_block(solve *s) {
-  return md_solver_at_once(iterating(s), s->c->request.n_rhs);
 }
 
 /* Fields to apply it to: the sources, or where those have another shape than its fields, as with a
@@ -324,7 +338,9 @@ static md_status measure(solve *s) {
   md_context *context = s->bench->context;
   md_dirac *dirac[] = {&s->exact, s->has_narrow ? &s->narrow : NULL};
   int n = 0;
-  double *samples = NULL, in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
+  double *samples = NULL,
+         *loops = NULL; /* of a repetition: its seconds, what share was iterations */
+  double in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
   md_sensors *sensors = NULL;
@@ -336,8 +352,10 @@ static md_status measure(solve *s) {
   while (status == MD_OK && (n < s->bench->repetitions || timed_s < s->bench->seconds)) {
     for (int d = 0; d < 2; d++) before[d] = dirac[d] ? dirac[d]->hops : 0;
     status = make_room(context, &samples, n);
+    if (status == MD_OK) status = make_room(context, &loops, n);
     if (status == MD_OK) status = run_once(s, (int)s->bench->max_iterations);
     if (status != MD_OK) break;
+    loops[n] = s->reported > 0 ? s->of_parts * s->loop_s / s->reported / s->seconds : 0.0;
     double slowest_s = samples[n++] = s->seconds;
     md_maximum(context, &slowest_s, 1); /* equal on all ranks, as is what follows from it */
     timed_s += slowest_s;
@@ -368,12 +386,13 @@ static md_status measure(solve *s) {
     f->repetitions = n;
     f->timed_s = timed_s;
     f->rhs_block = rhs_block(s);
-    const int parts = (s->c->request.n_rhs + f->rhs_block - 1) / f->rhs_block;
-    f->iteration_s = s->reported > 0 ? parts * s->loop_s / s->reported : NAN;
-    f->operator_share = in_hops_s / s->seconds;
+    const double loop_s = md_statistics_of(loops, n).median * f->seconds.median;
+    f->iteration_s = loop_s > 0.0 ? loop_s / f->iterations : NAN;
+    f->operator_share = in_hops_s / f->seconds.median;
     f->norm = s->exact.norm;
   }
   free(samples);
+  free(loops);
   return status;
 }
 
