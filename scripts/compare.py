@@ -19,7 +19,7 @@ import json
 import math
 import sys
 
-COMMON = ["action", "dims", "ranks", "threads", "transport"]
+COMMON = ["action", "Ls", "M5", "b5", "c5", "dims", "ranks", "threads", "transport"]
 OPERATOR = ["backend", "packing", "precision", "reconstruct", "rhs"]
 SMALL = ["type", "rows", "columns", "width", "height", "block", "space"]
 # By command, what a row measured; keys that a row lacks are passed over.
@@ -176,6 +176,9 @@ def compare(old_name, new_name, threshold, ratios):
             raise BadInput(
                 f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}"
             )
+    links = [number(report.get("plaquette")) for report in (old_report, new_report)]
+    if None not in links and not math.isclose(*links, rel_tol=1e-9):  # rounding of other machines
+        raise BadInput(f"the reports must be of the same links: plaquette is {links[0]:.12g} and {links[1]:.12g}")
     keys, suite = RATIOS.get(old_report["command"]), old_report["command"] == "bench suite"
     if ratios and not keys:
         raise BadInput(f"'{shown(old_report['command'])}' has no ratios; those that have: {', '.join(RATIOS)}")

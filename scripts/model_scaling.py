@@ -3,8 +3,8 @@
 many GPUs will need.
 
 REPORT: JSON reports of `bench dirac` and `bench solver`, of one rank and of several on the same kind
-of GPU; where two measured the same, the later one counts. The model, whose times are fitted to
-them for each backend, precision and number of right-hand sides:
+of GPU, of which rows of action naive are read; where two measured the same, the later one counts.
+The model, whose times are fitted to them for each backend, precision and number of right-hand sides:
 
   interior  = start + sites * time per site
   boundary  = start + sites * time per site
@@ -63,6 +63,8 @@ def read(paths):
             with open(path) as file:
                 report = json.load(file)
             for row in report["rows"]:
+                if row.get("action", report.get("action", "naive")) != "naive":
+                    continue  # of other depth, flops and shape
                 row["grid"] = report["grid"]
                 same = (key_of(row), row.get("inner"), tuple(row["dims"]), tuple(row["grid"]))
                 (solves if report["command"] == "bench solver" else hops)[same] = row

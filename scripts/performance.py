@@ -78,7 +78,7 @@ def read_rows():
             found.append(("suite", report, source))
             continue
         for row in report["rows"]:
-            found.append((report["command"].replace("bench ", ""), {**{"action": report.get("action", "naive")}, **row}, source))
+            found.append((report["command"].replace("bench ", ""), {**{"action": report.get("action", "naive"), "threads": report.get("threads", "")}, **row}, source))
     with open(os.path.join(TOP, "bench", "tables.json"), encoding="utf-8") as file:
         tables = json.load(file)
     for path, about in tables.items():
@@ -98,7 +98,7 @@ def add(name, report, job):
     with open(report, encoding="utf-8") as file, open(job, encoding="utf-8") as script:
         result = {"report": json.load(file), "job": script.read()}
     for key in ("figure_of_merit", "devices"):
-        if not result["report"].get(key):
+        if not result["report"].get(key) or not result["report"].get("pass", True):
             sys.exit(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
     result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
     result["sha256"] = hash_of(result)

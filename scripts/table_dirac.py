@@ -10,13 +10,14 @@ def main():
     parser.add_argument("csv", help="from `minidirac bench dirac --csv`")
     arguments = parser.parse_args()
     with open(arguments.csv, newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = [r for r in csv.DictReader(file) if r.get("gflops")]
     cell, lines, columns = {}, [], [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
     for r in rows:
         key = (r["backend"], r["packing"], r["reconstruct"], int(r["rhs"]))
         if key not in lines:
             lines.append(key)
-        cell[key, r["precision"]] = f'{float(r["gflops"]):.0f} ({float(r["roofline_fraction"]):.2f})'
+        fraction = f' ({float(r["roofline_fraction"]):.2f})' if r.get("roofline_fraction") else ""
+        cell[key, r["precision"]] = f'{float(r["gflops"]):.0f}{fraction}'
     print("| backend | packing | link reals | rhs |", " | ".join(columns), "|")
     print("|---" * (4 + len(columns)) + "|")
     for key in sorted(lines, key=lambda k: (k[3], k[0], k[1], -int(k[2]))):

@@ -50,9 +50,9 @@ def main():
     parser.add_argument("csv", help="from `minidirac bench gemm --csv`")
     arguments = parser.parse_args()
     with open(arguments.csv, newline="") as file:
-        rows = list(csv.DictReader(file))
+        rows = [row for row in csv.DictReader(file) if row.get("gflops_kernel")]
     if not rows:
-        sys.exit(f"{arguments.csv}: no rows; make it with minidirac bench gemm --csv {arguments.csv}")
+        sys.exit(f"{arguments.csv}: no rows of kernels; make it with minidirac bench gemm --csv {arguments.csv}")
     (one_shape if len(set(map(shape_of, rows))) == 1 else many_shapes)(rows)
 
 

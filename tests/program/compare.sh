@@ -38,6 +38,15 @@ gives 0 old new --threshold 25
 gives 0 new old
 says '^backend=a .* faster$'
 
+# Other slices are other work, as other links are.
+report "bench dirac" '"plaquette": 0.5,' "$(dirac a 1 1 1), \"Ls\": 4" >slices4
+report "bench dirac" '"plaquette": 0.5,' "$(dirac a 1 1 1), \"Ls\": 6" >slices6
+report "bench dirac" '"plaquette": 0.6,' "$(dirac a 1 1 1), \"Ls\": 4" >links6
+gives 0 slices4 slices4
+gives 2 slices4 slices6
+grep -q 'no row of slices4 is in slices6' err || complain "rows of 4 and 6 slices: $(cat err)"
+gives 2 slices4 links6
+grep -q 'same links: plaquette is 0.5 and 0.6' err || complain "rows of other links: $(cat err)"
 # Rows that differ in nothing are matched in their order; one without a time is named.
 report "bench dirac" "" "$(dirac a 1 1 1)" "$(dirac a 2 2 2)" >old2
 report "bench dirac" "" "$(dirac a 1 1 1)" "$(dirac a 2 null 2)" >new2

@@ -122,7 +122,13 @@ for ranks in 1 2; do
   [ $got = 0 ] && grep -q 'PASS  plaquette: 0.59347680' out || complain "--links-on gpu on $ranks ranks: exit $got, $(cat err)"
   [ "$(key links_made_on gpu.json)" = '"gpu"' ] || complain "--links-on gpu: made on $(key links_made_on gpu.json)"
 done
-refuses 2 '--class' 1 bench suite
+refuses 2 'needs --class XS.S.M.L.XL' 1 bench suite
+refuses 2 '--parts must name each part once, got cg1 twice' 1 bench suite --class XS --parts cg1,copy,cg1
+# A whole suite without a solve is no suite: cuda has no packing block8, be there a GPU or none.
+on 1 bench suite --class XS --operators cuda:block8 --repetitions 1 --json unsolved.json >out 2>err
+[ $? = 3 ] || complain "a suite without a solve: $(tail -1 out) $(cat err)"
+grep -q '^FAIL  no figure of merit: no solve passed' out && grep -qP '^\t"pass":\s*false' unsolved.json || complain "a suite without a solve says $(tail -1 out)"
+grep -q 'must have a solve that ran' err || complain "a suite without a solve: $(cat err)"
 refuses 2 '--links-on must be one of auto.cpu.gpu' 1 bench suite --class XS --links-on device
 refuses 2 '--class must be one of XS.S.M.L.XL' 1 bench suite --class Q
 refuses 2 '--parts must be one of copy.hop' 1 bench suite --class XS --parts hops

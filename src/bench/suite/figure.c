@@ -147,15 +147,16 @@ void md_suite_report_figure(md_suite *suite, md_report *report, bool whole) {
               cJSON_GetObjectItem(suite->merit_row, "inner")->valuestring,
               cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
               md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
+  suite->unsolved = whole && !row;
   report_energy(report, suite);
-  md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)!suite->failed);
+  md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)(!suite->failed && !suite->unsolved));
   add_sensors(root, suite, row);
   add_figures(root, suite, row);
   md_report_add(root, "figure_of_merit_unit=%s figure_of_merit_of=%s",
-                "right-hand sides solved to a true residual of 1e-10 per second", best);
+                "right-hand sides solved to a true residual of 1e-10 per second", row ? best : "");
   judge_run(root, suite, row, why);
   if (*suite->absent) md_say(suite->context, "\nabsent: %s\n", suite->absent);
-  md_say(suite->context, "\n%s", suite->failed ? "FAIL" : "PASS");
+  md_say(suite->context, "\n%s", suite->failed || suite->unsolved ? "FAIL" : "PASS");
   if (row)
     md_say(suite->context,
            "  class %s, %s, mass %g: %.4g right-hand sides to %g per second (%s)%s%s\n",

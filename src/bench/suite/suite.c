@@ -218,6 +218,15 @@ static md_status check_scratch(md_suite *suite, const settings *s) {
                                md_suite_files_list(suite, &made));
 }
 
+static md_status check_parts(md_context *context, const md_choices *parts) {
+  for (int i = 0; i < parts->count; i++)
+    for (int j = 0; j < i; j++)
+      if (parts->value[i] == parts->value[j])
+        return md_fail(context, MD_INPUT, "--parts must name each part once, got %s twice",
+                       TABLE[parts->value[i]].name);
+  return MD_OK;
+}
+
 static md_status read_settings(md_context *context, md_suite *suite, settings *s, int argc,
                                char **argv) {
   md_option options[] = {
@@ -265,7 +274,9 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
   if (md_action_get(md_physics_action(&suite->physics))->walls)
     suite->physics.slices = MD_SUITE_SLICES;
   suite->grid = s->common.grid;
-  return s->common.help ? MD_OK : check_scratch(suite, s);
+  if (s->common.help) return MD_OK;
+  MD_TRY(check_parts(context, &s->parts));
+  return check_scratch(suite, s);
 }
 
 static md_status time_parts(md_suite *suite, const settings *s, md_report *report) {
@@ -300,5 +311,9 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
                      "every check of class %s must pass, some failed; the report's checks name "
                      "them",
                      suite.class->name);
+  if (status == MD_OK && suite.unsolved)
+    status = md_fail(context, MD_ENVIRONMENT,
+                     "a whole suite must have a solve that ran, none did; the report's 'skipped' "
+                     "says why, --operators and --inner what is tried");
   return status;
 }

@@ -48,6 +48,7 @@ typedef struct md_suite {
   md_action_links links;
   cJSON *rows, *skipped, *checks;
   bool failed;      /* one of the checks */
+  bool unsolved;    /* whole, without one solve that ran and passed */
   double merit;     /* right-hand sides per second of the best solve; 0: none */
   cJSON *merit_row; /* borrowed from rows */
   md_load load;     /* when the parts began */
