@@ -356,9 +356,6 @@ md_status md_solution_write(md_context *context, const char *path, const md_latt
                             md_precision precision, bool keep_old,
                             const md_field solution[MD_PARITIES], const md_field *source,
                             const md_attribute *attributes, int count) {
-  if (format->compose && solution->components != MD_FERMION_REALS)
-    return md_fail(context, MD_INPUT, "%s files hold colour vectors, got %d reals a site; use hdf5",
-                   format->name, solution->components);
   if (!format->compose)
     return md_propagator_write(context, path, keep_old, solution, attributes, count);
   const md_vectors_output output = {format, precision, keep_old,   solution,

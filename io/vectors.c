@@ -160,6 +160,9 @@ md_status md_vectors_write(md_context *context, const char *path, const md_vecto
   md_vectors_output without = *o;
   md_new_file file;
   MD_TRY(md_vectors_check(context, o->format, o->precision, count, o->modes != NULL));
+  if (first->components != MD_FERMION_REALS)
+    return md_fail(context, MD_INPUT, "%s files hold colour vectors, got %d reals a site; use hdf5",
+                   o->format->name, first->components);
   if (o->format->vectors_only) { /* no place for sources */
     without.source = NULL;
     w.output = &without;

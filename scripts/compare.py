@@ -143,6 +143,23 @@ def slowness(row, keys):
     return shortest / time[0] * high / beside / speed, math.hypot(time[1], max((high - low) / 2 / beside, 0.0))
 
 
+def rebase(old, new):
+    """Where two reports give speed-ups over different rows of a part and mass, those over the first that both have."""
+    def group_of(row):
+        return tuple(shown(row.get(key)) for key in ("part", "mass"))
+
+    firsts, bases = [{}, {}], {}
+    for found, rows in zip(firsts, (old, new)):
+        for identity, row in rows.items():
+            found.setdefault(group_of(row), identity)
+    for identity in [identity for identity in old if identity in new]:
+        rows, group = (old[identity], new[identity]), group_of(old[identity])
+        if firsts[0][group] != firsts[1].get(group) and all(number(row.get("speedup")) for row in rows):
+            base = bases.setdefault(group, [row["speedup"] for row in rows])
+            for row, of_base in zip(rows, base):
+                row["speedup"] /= of_base
+
+
 def verdict(ratio, noise, threshold):
     for word, growth in (("slower", ratio - 1), ("faster", 1 / ratio - 1)):
         if growth > threshold:
@@ -188,6 +205,8 @@ def compare(old_name, new_name, threshold, ratios):
     old, new = rows_of(old_report, old_name, without), rows_of(new_report, new_name, without)
     if ratios and suite:  # copies, halos and files are compared with nothing of their run
         old, new = ({i: row for i, row in rows.items() if any(key in row for key in keys)} for rows in (old, new))
+    if ratios:
+        rebase(old, new)
     both = [identity for identity in old if identity in new]
     if not both:
         raise BadInput(f"no row of {old_name} is in {new_name}; compare runs with the same options")

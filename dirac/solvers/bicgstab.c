@@ -63,6 +63,9 @@ static md_status hand_over(stabilised *b) {
   return MD_OK;
 }
 
+/* A residual that is so many times the first one does not come back. */
+static const double MOST_GROWTH = 1e6;
+
 /* v = A p, r -= alpha v */
 static md_status first_half(stabilised *b, double *alpha, double *minus) {
   const md_cg_state *s = b->state;
@@ -122,8 +125,13 @@ static md_status iterate_once(stabilised *b, bool *ends) {
   MD_TRY(first_half(b, alpha, minus));
   MD_TRY(second_half(b, alpha, omega, norm2));
   MD_TRY(next_direction(b, alpha, omega, norm2));
-  for (int k = 0; k < b->state->n_rhs; k++) norm2[k] *= b->unit[k] * b->unit[k];
-  return md_cg_conclude(b->context, b->request, alpha, norm2, b->state, ends);
+  for (int k = 0; k < b->state->n_rhs; k++) {
+    if (norm2[k] > MOST_GROWTH * MOST_GROWTH) b->state->result.stalled = true;
+    norm2[k] *= b->unit[k] * b->unit[k];
+  }
+  MD_TRY(md_cg_conclude(b->context, b->request, alpha, norm2, b->state, ends));
+  *ends = *ends || b->state->result.stalled;
+  return MD_OK;
 }
 
 /* All its vectors are of one precision, of which 16 bits hold no solution. */

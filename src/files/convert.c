@@ -149,19 +149,29 @@ static void take_words(const md_lattice_info *info, int n_rhs, solution_words *w
     if (md_vectors_attribute(info, &known[i])) w->list[w->count++] = known[i];
 }
 
+/* The action whose name begins the words; the one-link action where they name none. */
+static md_action named_action(const solution_words *w) {
+  char name[32];
+  snprintf(name, sizeof name, "%.*s", (int)strcspn(w->action, ", "), w->action);
+  const int action = md_action_of(name);
+  return action < 0 ? MD_ACTION_NAIVE : (md_action)action;
+}
+
 /* The sources of the solutions, where they are in the file or their name tells them: of points, and
  * of others on even sites. What a multi-shift solve has of others is the solution of their even
  * part alone. *found: whether there are any. Collective. */
 static md_status get_sources(md_context *context, const convert_options *o,
-                             const md_lattice_info *info, const char *text, int n_rhs,
+                             const md_lattice_info *info, const solution_words *words, int n_rhs,
                              md_field b[MD_PARITIES], bool *found) {
+  const char *text = words->source;
   md_source source = {0};
   md_source_vector vectors[MD_MAX_RHS];
   const bool on_file = info->notes.run_count > 0 && info->notes.runs[0].source;
   *found = on_file && md_vectors_count(info, true) == n_rhs;
   if (*found) return md_vectors_read(context, o->in, info, true, b);
-  const bool named = *text && md_source_parse(context, "source", text, &source) == MD_OK &&
-                     (md_source_is_points(&source) || md_source_is_even(&source)) &&
+  const bool parsed = *text && md_source_parse(context, "source", text, &source) == MD_OK;
+  source.spins = md_action_get(named_action(words))->spins;
+  const bool named = parsed && (md_source_is_points(&source) || md_source_is_even(&source)) &&
                      md_source_count(&source, n_rhs) == n_rhs &&
                      md_source_check(context, &source, info->header.dims) == MD_OK;
   if (named) {
@@ -178,7 +188,6 @@ static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_geometry *geometry, md_report *report) {
   const bool hdf5 = info->notes.run_count == 0;
   const int n_rhs = hdf5 ? info->header.count : md_vectors_count(info, false);
-  const md_backend_request staggered = {.action = MD_ACTION_NAIVE, .n_rhs = n_rhs};
   const md_precision precision = narrowest(format, o, info->header.precision);
   md_field x[MD_PARITIES] = {0}, b[MD_PARITIES] = {0};
   md_attribute attributes[SOLUTION_WORDS + MD_PROVENANCE_ATTRIBUTES];
@@ -192,11 +201,12 @@ static md_status copy_solution(md_context *context, const convert_options *o,
   memcpy(attributes, words.list, sizeof words.list);
   md_provenance_of_run(context, &from);
   from.lattice = md_file_texts_find(&info->notes.texts, "lattice");
+  const md_backend_request kind = {.action = named_action(&words), .n_rhs = n_rhs};
   const int count = md_provenance_append(&from, attributes, words.count);
-  md_status status = md_host_fields(context, geometry, &staggered, x);
-  if (status == MD_OK) status = md_host_fields(context, geometry, &staggered, b);
+  md_status status = md_host_fields(context, geometry, &kind, x);
+  if (status == MD_OK) status = md_host_fields(context, geometry, &kind, b);
   if (status == MD_OK) status = md_propagator_read(context, o->in, x, NULL, 0);
-  if (status == MD_OK) status = get_sources(context, o, info, words.source, n_rhs, b, &sources);
+  if (status == MD_OK) status = get_sources(context, o, info, &words, n_rhs, b, &sources);
   if (status == MD_OK)
     status = md_solution_write(context, o->out, format, precision, !o->force, x, sources ? b : NULL,
                                attributes, count);

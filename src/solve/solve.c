@@ -191,9 +191,10 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
         "the true residual must be at most %g, %s %.3e after %d iteration%s; raise %s--tol%s",
         o->tolerance, ran_out ? "got" : "stalled at", r->relative_residual, r->iterations,
         md_plural(r->iterations), ran_out ? "--max-iter or " : "",
-        o->run.request.precision == MD_DOUBLE ? ""
-        : o->run.mixed                        ? ", or use a wider --inner"
-                                              : ", or use --precision double with --inner");
+        o->how.by->direct                       ? ", or take --solver cg"
+        : o->run.request.precision == MD_DOUBLE ? ""
+        : o->run.mixed                          ? ", or use a wider --inner"
+                                                : ", or use --precision double with --inner");
   if (o->checkpoint && run->checkpoint_message[0])
     snprintf(state, sizeof state, "its state is not in %.200s: %.400s", o->checkpoint,
              run->checkpoint_message);

@@ -111,6 +111,13 @@ says '^part=hop backend=x +1\.25 +1\.875 +1\.500 .* slower$'
 says '^part=gemm kernel=k +2 +2 +1\.000 .* same$'
 says '^part=cg1 solver=cg +0\.5 +0\.5 +1\.000 .* same$'
 says '^1 of 3 rows slower'
+# Speed-ups over different rows are taken over one that both reports have.
+v() { echo "\"solver\": \"$1\", \"mass\": 0.1, \"seconds_median\": $2, \"speedup\": $3"; }
+report "bench solver" '"tolerance": 1e-8,' "$(v slow 4 1)" "$(v fast 1 4)" >first
+report "bench solver" '"tolerance": 1e-8,' "$(v fast 1 1)" "$(v slow 4 0.25)" >second
+gives 0 --ratios first second
+says '^solver=slow +1 +1 +1\.000 '
+says '^solver=fast +0\.25 +0\.25 +1\.000 '
 suite 1 null '' 1 1 >part
 gives 0 one part
 says '^0 of 4 rows slower'

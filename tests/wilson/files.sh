@@ -12,7 +12,14 @@ for way in "--inner single" "--solver bicgstab" "--solver block"; do
   [ "$(value iterations begun)" -lt "$(value iterations whole)" ] || complain "a guess spares no iterations, $way"
   close "$(value pion_correlator begun)" "$(value pion_correlator whole)" 1e-8 || complain "$way: a guess changes the solution"
 done
+on 2 convert "$work/out.h5" "$work/copy.h5" --quiet || complain "a copy of a solution: exit $?"
+refuses 2 'scidac files hold colour vectors, got 24 reals a site; use hdf5' 1 convert "$work/out.h5" "$work/copy.scidac"
 if python_with h5py numpy; then
+  python3 - "$work/out.h5" "$work/copy.h5" <<'PYTHON' || complain "the copy of a solution differs"
+import h5py, sys
+one, other = (h5py.File(name)["/propagator/solution"] for name in sys.argv[1:])
+assert (one[:] == other[:]).all() and one.attrs["axes"] == other.attrs["axes"]
+PYTHON
   python3 - "$work/out.h5" "$(value pion_correlator out)" <<'PYTHON' || complain "the solution on file"
 import h5py, json, numpy, sys
 x = h5py.File(sys.argv[1])["/propagator/solution"]
@@ -51,6 +58,7 @@ for way in "wilson --mass -0.7" "mobius --Ls 2 --mass 0.1"; do
   [ "$(value iterations deflated)" -lt "$(value iterations plain)" ] || complain "$way: modes spare no iterations"
   close "$(value pion_correlator deflated)" "$(value pion_correlator plain)" 1e-7 || complain "$way: modes change the solution"
 done
+refuses 2 'scidac files hold colour vectors, got [0-9]* reals a site; use hdf5' 1 convert "$work/modes.h5" "$work/modes.scidac"
 [ "$(grep -c '"chirality"' "$work/modes.json")" = 0 ] || complain "walls have no Hermitian gamma_5 S"
 on 1 eigen "$lattice" --modes 3 --action wilson --mass -0.7 --block 2 --quiet --json "$work/signs.json" || complain "eigen --block: exit $?"
 python_with json && { python3 - "$work/signs.json" <<'PYTHON' || complain "eigenvalues of gamma_5 S"

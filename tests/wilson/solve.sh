@@ -97,6 +97,8 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
   refuses 2 'solutions have the quark' 1 solve $walls --guess "$work/out.h5"
   refuses 2 'eigenvalues lie all around zero; take cg' 1 solve $walls --solver bicgstab
   refuses 2 'Hermitian; take cg' 1 solve --lattice "$lattice" --mass 0.1 --solver bicgstab
+  refuses 1 'stalled at .*raise --tol, or take --solver cg' 1 solve --lattice "$lattice" --action wilson --mass -1.5 --source random:1 --rhs 2 \
+    --solver bicgstab
   refuses 2 'iterates in double or single, got half' 1 solve $wilson --solver bicgstab --inner half
   refuses 2 'bicgstab goes without --checkpoint' 1 solve $wilson --solver bicgstab --checkpoint "$work/x" --checkpoint-every 5
   refuses 2 'takes no --b5' 1 solve --lattice "$lattice" --action domainwall --mass 0.1 --b5 1.5

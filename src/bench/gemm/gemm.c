@@ -153,8 +153,9 @@ static md_status run_baseline(bench *b, md_gemm_matrices *x, double *baseline_s)
   md_gemm_settings once = b->order.settings;
   once.check_size = 0;
   md_gemm_result result;
-  const bool small = (double)p->m * (double)p->n * (double)p->k < 1e9;
-  MD_TRY(md_gemm_case_kernel(b->context, &once, x, kernel, variant, 1, small ? 3 : 1, &result));
+  const double work = (double)p->m * (double)p->n * (double)p->k;
+  const int runs = work < 1e8 ? once.repeat : work < 1e9 ? 3 : 1; /* short ones warm up first */
+  MD_TRY(md_gemm_case_kernel(b->context, &once, x, kernel, variant, 1, runs, &result));
   *baseline_s = result.kernel_s.median;
   return MD_OK;
 }
