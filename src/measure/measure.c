@@ -157,7 +157,7 @@ static void say_head(const md_study_run *r) {
            m + 1 < o->masses.count ? "" : "\n");
   for (int i = 0; i < o->sources.count; i++)
     md_say(context, "source       %s\n", o->sources.source[i].text);
-  md_say(context, "solver       %s, tolerance %g, %d right-hand side%s in step\n\n",
+  md_say(context, "solver       %s, tolerance %g, %d right-hand side%s at once at most\n\n",
          o->how.by ? o->how.by->name : "multishift", o->tolerance, md_study_width(o),
          md_plural(md_study_width(o)));
 }

@@ -186,7 +186,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
                 .low = 1, .high = 4096),
       MD_OPTION(PARSED, "momenta", &o->momenta, "X,Y,Z;...", MD_MOMENTA_HELP,
                 .parse = md_momenta_parse),
-      MD_OPTION(INTEGER, "rhs", &o->rhs, "N", "right-hand sides solved in step, at most [16]",
+      MD_OPTION(INTEGER, "rhs", &o->rhs, "N", "right-hand sides solved at once, at most [16]",
                 .low = 1, .high = MD_MAX_RHS, .group = MD_GROUP_SOLVER),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,
                 "auto: multishift for several masses without --inner and --deflate, else cg [auto]",

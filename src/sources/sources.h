@@ -12,7 +12,7 @@
 /* In the order of the words. */
 typedef enum md_source_word {
   MD_WORD_POINT,  /* point:x,y,z,t: three colours at a site */
-  MD_WORD_WALL,   /* wall:t, corner:t, evenwall:t, oddwall:t: all colours on a time slice */
+  MD_WORD_WALL,   /* wall:t, corner:t, evenwall:t, oddwall:t: three colours on a time slice */
   MD_WORD_RANDOM, /* random:SEED: Z2 x Z2 noise vectors */
   MD_WORD_POINTS, /* points:x,y,z,t;x,y,z,t;...: three colours at each site */
   MD_WORD_SEEDED, /* seeded:N,SEED: the same at N different sites that the seed draws */
@@ -31,7 +31,7 @@ typedef enum md_source_word {
   "SOURCE is one of\n"                                                                             \
   "  point:x,y,z,t  points:x,y,z,t;x,y,z,t;...  seeded:N,SEED  all colours at a site or at "       \
   "each\n"                                                                                         \
-  "  wall:t  corner:t  evenwall:t  oddwall:t                   three colours on a time slice\n"    \
+  "  wall:t  corner:t  evenwall:t  oddwall:t                   all colours on a time slice\n"      \
   "  colour:t,SEED                                             random colours on a time slice\n"   \
   "  random:SEED  u1:SEED                                      Z2 x Z2 or U(1) noise everywhere\n" \
   "  file:PATH                                                 sources of a file, or its "         \
