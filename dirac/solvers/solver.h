@@ -175,15 +175,16 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * after the other, as md_solver_at_once says, by a solver that takes parts, without guess, midpoint
  * and states; the result is that of all, but what it counts beside iterations is that of the part
  * with most. Where a part fails, residuals of it and of the parts behind it are NaN; after a signal
- * the parts that are left take no iteration. x is assigned, and the iterations start from the guess. The iteration runs in the
- * operator's precision, or in that of request->inner, which needs a MD_DOUBLE operator and gives
- * double-precision answers (dirac/solvers/cg.h); the residual that decides is recomputed in double
- * with `exact`, a MD_DOUBLE operator of the same links (may be `dirac` itself). In double, an
- * iteration that drifted from it goes on from the true residual. A signal that base/interrupt.h
- * catches ends the solve after the iteration that is under way. MD_OK also when not converged or
- * interrupted (see result); MD_UNREACHED with a message when a sum is NaN or infinite or the
- * operator is not positive: then the result says how far it came, its residuals are NaN and x is as
- * it was. Free the result with md_solver_result_free, also after a failure. Collective. */
+ * the parts that are left take no iteration. x is assigned, and the iterations start from the
+ * guess. The iteration runs in the operator's precision, or in that of request->inner, which needs
+ * a MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual that
+ * decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
+ * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual. A
+ * signal that base/interrupt.h catches ends the solve after the iteration that is under way. MD_OK
+ * also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum is
+ * NaN or infinite or the operator is not positive: then the result says how far it came, its
+ * residuals are NaN and x is as it was. Free the result with md_solver_result_free, also after a
+ * failure. Collective. */
 md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
                       const md_solver_request *request, md_field x[MD_PARITIES],
                       md_field b[MD_PARITIES], md_solver_result *result);
@@ -196,8 +197,8 @@ md_status md_solver_operators(md_context *context, const md_gauge *gauge, const 
                               const md_backend_request *request, const md_halo_request *how,
                               bool mixed, md_dirac *dirac, md_dirac *exact, md_dirac *inner);
 
-/* Whether a solver, NULL: CG, takes right-hand sides in parts: `auto` too of quarks with four spins,
- * for which it is CG. */
+/* Whether a solver, NULL: CG, takes right-hand sides in parts: `auto` too of quarks with four
+ * spins, for which it is CG. */
 bool md_solver_takes_parts(const struct md_solver *solver, md_action action);
 /* How many right-hand sides such an operator solves at once of so many. */
 int md_solver_at_once(const md_dirac *dirac, int n_rhs);
