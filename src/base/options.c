@@ -449,8 +449,8 @@ static md_status finish(reader *r, md_common_options *common) {
     snprintf(label, sizeof label, "--%s", o->name);
     if (o->required && !o->seen && !common->print_config)
       return md_fail(r->context, MD_INPUT, "%s needs --%s %s%s; see minidirac %s --help", command,
-                     o->name, o->argument ? o->argument : o->choices, o->positional ? ", with or without the flag" : "",
-                     command);
+                     o->name, o->argument ? o->argument : o->choices,
+                     o->positional ? ", with or without the flag" : "", command);
     if (o->initial && !o->seen && !r->from_deck[i])
       MD_TRY(store_value(r->context, o, label, o->initial));
   }
