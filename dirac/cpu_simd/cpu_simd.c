@@ -110,12 +110,23 @@ static md_status create_links(md_context *context, const md_links *links,
   return MD_OK;
 }
 
+static int lanes_of(md_precision precision, md_isa isa) {
+  return kernels[0][precision][isa]->lanes;
+}
+
+/* Vectors no wider than a row of right-hand sides, where such an instruction set is at hand. */
+static md_isa isa_of_rows(const md_backend_request *request, md_isa isa) {
+  const bool fits = 2 * request->n_rhs <= lanes_of(request->precision, MD_ISA_AVX2);
+  return isa == MD_ISA_AVX512 && request->n_rhs > 1 && fits ? MD_ISA_AVX2 : isa;
+}
+
 md_status md_simd_load(md_context *context, const md_links *links,
                        const md_backend_request *request, md_isa isa, int planes, void **state) {
   md_simd_state *s = calloc(1, sizeof *s);
   *state = NULL;
   if (!s) return md_fail_memory(context, sizeof *s, "cpu_simd");
-  s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision][isa];
+  s->kernels = kernels[md_action_get(request->action)->fields - 1][request->precision]
+                      [isa_of_rows(request, isa)];
   s->request = *request;
   const md_geometry *g = links->field->geometry;
   const int local_ranks = context->local_ranks > 1 ? context->local_ranks : 1;
@@ -189,13 +200,19 @@ static bool multiplies(const void *state) {
   return s->request.n_rhs == 1;
 }
 
-/* Of four spins: with a fifth dimension, whose slices use a link as often, and where right-hand
- * sides fill less than three quarters of their vectors (bench/tried.md). */
+/* With a fifth dimension, whose slices use a link as often as right-hand sides do; with four spins
+ * where those fill less than three quarters of their vectors; else where they do not fill one: in
+ * 16 bits the widest, as links are unpacked for each site, and three quarters of one that a row
+ * takes (bench/tried.md). */
 static bool alone(const md_backend_request *request) {
-  const int lanes = kernels[0][request->precision][md_isa_best()]->lanes, row = 2 * request->n_rhs;
-  const int padded = (row + lanes - 1) / lanes * lanes;
-  return md_action_has_spin(request->action) &&
-         (md_action_get(request->action)->walls || 4 * row < 3 * padded);
+  const md_isa best = md_isa_best();
+  const int row = 2 * request->n_rhs, widest = lanes_of(request->precision, best);
+  const int padded = (row + widest - 1) / widest * widest;
+  if (md_action_has_spin(request->action))
+    return md_action_get(request->action)->walls || 4 * row < 3 * padded;
+  return md_precision_bytes(request->precision) == 2
+             ? row < widest
+             : 4 * row < 3 * lanes_of(request->precision, isa_of_rows(request, best));
 }
 
 const md_backend md_backend_cpu_simd = {

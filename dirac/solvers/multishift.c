@@ -425,7 +425,7 @@ static md_status refine(md_multishift_state *m, int k) {
                                  .max_iterations = m->request->max_iterations,
                                  .modes = m->request->modes};
   const bool narrow = m->narrow.precision != MD_DOUBLE;
-  const md_solver_job job = {&m->exact, narrow ? &m->narrow : NULL, NULL, &how};
+  const md_solver_job job = {&m->exact, narrow ? &m->narrow : NULL, NULL, &how, NULL};
   md_status status = md_cg_state_create(m->context, &m->exact, how.max_iterations, &state);
   status = md_agree(m->context, status);
   const bool solves = !md_counts(m->context);

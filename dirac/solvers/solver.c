@@ -109,6 +109,7 @@ static md_status run(md_context *context, const md_solver_job *job, md_system *s
   md_solver_job now = *job;
   now.request = &part;
   state->solved = md_system_y(s);
+  state->parts = job->parts;
   state->round_before = INFINITY;
   MD_TRY(md_system_measure(context, s));
   memcpy(state->b_norm, s->b_norm, bytes);
@@ -369,21 +370,19 @@ static md_status create(md_context *context, md_dirac *dirac, md_dirac *exact,
   if (request->inner) MD_TRY(make(context, request->inner, request->mass, &p->inner));
   MD_TRY(md_full_create(context, exact, request->mass, &p->full));
   MD_TRY(md_system_even_odd(context, &p->full, direct, b, &p->system));
-  *job = (md_solver_job){&p->a, request->inner ? &p->inner : NULL, NULL, request};
+  *job = (md_solver_job){&p->a, request->inner ? &p->inner : NULL, NULL, request, NULL};
   if (request->precondition == MD_PRECONDITION_NONE) return MD_OK;
   return create_preconditioner(context, request, p, job);
 }
 
-/* All right-hand sides are solved at once, or the request can be followed in parts. */
 static md_status check_parts(md_context *context, const md_dirac *dirac,
                              const md_solver_request *request, int n_rhs) {
   const md_solver *solver = solver_of(request);
-  if (n_rhs <= dirac->shape.n_rhs || (md_solver_takes_parts(solver, dirac->request.action) &&
-                                      !request->guess && !md_cg_keeps_states(request)))
+  if (n_rhs <= dirac->shape.n_rhs || md_solver_takes_parts(solver, dirac->request.action))
     return MD_OK;
   return md_fail(context, MD_INPUT,
-                 "solver %s must have an operator of as many right-hand sides as there are, or no "
-                 "guess and states and a solver that takes parts, got %d for %d",
+                 "solver %s must have an operator of as many right-hand sides as there are, or "
+                 "take parts, got %d for %d",
                  solver->name, dirac->shape.n_rhs, n_rhs);
 }
 
@@ -451,24 +450,70 @@ static md_status end_part(md_context *context, const md_system *s, part_fields *
   return md_agree(context, status);
 }
 
-/* Right-hand sides first .. first + n_rhs of the system - 1 of b, to the same of x. */
+/* Right-hand sides from parts->first on, as many as the system has, of b, to the same of x. */
 static md_status solve_part(md_context *context, const md_solver_job *job, md_system *s,
-                            part_fields *p, int first, md_field x[MD_PARITIES],
-                            const md_field b[MD_PARITIES], md_solver_result *result) {
-  MD_TRY(begin_part(context, s, p, first, b));
-  if (!md_counts(context)) md_linear_zero(md_system_y(s)); /* there it has no data */
-  MD_TRY(md_solve(context, job, s, result));
-  return end_part(context, s, p, first, x, job->request->midpoint);
+                            part_fields *p, md_field x[MD_PARITIES], const md_field b[MD_PARITIES],
+                            md_solver_result *result) {
+  const int first = job->parts->first;
+  const md_field *all = job->request->guess;
+  md_solver_request request = *job->request;
+  md_solver_job part = *job;
+  md_field guess = {0};
+  md_status status = MD_OK;
+  part.request = &request;
+  if (all) {
+    const md_field_shape shape = {MD_DOUBLE, MD_HOST, all->components, s->n_rhs, true, false};
+    status = md_field_create(context, all->geometry, &shape, MD_EVEN, &guess);
+    if (status == MD_OK && !md_counts(context))
+      status = md_field_take(context, &guess, all, first, s->n_rhs);
+    request.guess = &guess;
+  }
+  status = md_agree(context, status);
+  if (status == MD_OK) status = begin_part(context, s, p, first, b);
+  if (status == MD_OK && !md_counts(context)) /* there it has no data */
+    md_linear_zero(md_system_y(s));
+  if (status == MD_OK) status = md_solve(context, &part, s, result);
+  md_field_destroy(&guess);
+  return status == MD_OK ? end_part(context, s, p, first, x, request.midpoint) : status;
 }
 
-/* One part after the other, each of as many right-hand sides as the system has. In a dry run the
- * first. */
+/* The parts one after the other, each of as many right-hand sides as the system has, into a result
+ * of all. In a dry run the first. */
+static md_status go_through_parts(md_context *context, const md_solver_job *job, md_system *s,
+                                  part_fields *p, md_field x[MD_PARITIES],
+                                  const md_field b[MD_PARITIES], md_solver_result *result) {
+  const int n = b->n_rhs, count = s->n_rhs, most = job->request->max_iterations;
+  md_solver_request request = *job->request;
+  md_solver_parts parts = {0, result, true};
+  md_solver_job part = *job;
+  md_status status = MD_OK;
+  part.request = &request;
+  part.parts = &parts;
+  if (request.resume && request.resume_parts && !md_counts(context))
+    status = md_agree(context, request.resume_parts(request.user, &parts));
+  for (; parts.first < n && status == MD_OK; parts.first += count) {
+    const int first = parts.first;
+    md_solver_result one = {0};
+    s->n_rhs = n - first < count ? n - first : count;
+    status = solve_part(context, &part, s, p, x, b, &one);
+    if (one.residuals && !md_counts(context)) add_result(result, &one, first, most);
+    if (one.interrupted) request.max_iterations = 0;
+    request.resume = NULL;
+    parts.keeps = parts.keeps && one.converged && !one.interrupted;
+    if (!parts.keeps) request.leave = NULL;
+    if (status == MD_UNREACHED)
+      md_append(context->message, sizeof context->message,
+                " (counted from right-hand side %d, the first of those solved at once)", first);
+    md_solver_result_free(&one);
+    if (md_counts(context)) break;
+  }
+  return status;
+}
+
 static md_status solve_parts(md_context *context, const md_solver_job *job, md_system *s,
                              md_field x[MD_PARITIES], const md_field b[MD_PARITIES],
                              md_solver_result *result) {
-  const int n = b->n_rhs, count = s->n_rhs, most = job->request->max_iterations;
-  md_solver_request request = *job->request;
-  md_solver_job part = *job;
+  const int n = b->n_rhs, most = job->request->max_iterations;
   const size_t reals = (size_t)n + (size_t)most + 1;
   *result = (md_solver_result){.n_rhs = n,
                                .converged = true,
@@ -476,24 +521,12 @@ static md_status solve_parts(md_context *context, const md_solver_job *job, md_s
                                .rhs_iterations = calloc((size_t)n, sizeof(int)),
                                .history = calloc((size_t)most + 1, sizeof(double))};
   part_fields p = {0};
-  md_status status = s->put ? part_fields_create(context, count, b, &p) : MD_OK;
+  md_status status = s->put ? part_fields_create(context, s->n_rhs, b, &p) : MD_OK;
   if (!result->residuals || !result->rhs_iterations || !result->history)
     status = md_fail_memory(context, reals * sizeof(double), "residual history");
   status = md_agree(context, status);
-  part.request = &request;
   for (int r = 0; r < n && status == MD_OK; r++) result->residuals[r] = NAN; /* until it is known */
-  for (int first = 0; first < n && status == MD_OK; first += count) {
-    md_solver_result one = {0};
-    s->n_rhs = n - first < count ? n - first : count;
-    status = solve_part(context, &part, s, &p, first, x, b, &one);
-    if (one.residuals && !md_counts(context)) add_result(result, &one, first, most);
-    if (one.interrupted) request.max_iterations = 0;
-    if (status == MD_UNREACHED)
-      md_append(context->message, sizeof context->message,
-                " (counted from right-hand side %d, the first of those solved at once)", first);
-    md_solver_result_free(&one);
-    if (md_counts(context)) break;
-  }
+  if (status == MD_OK) status = go_through_parts(context, job, s, &p, x, b, result);
   part_fields_destroy(&p);
   return status;
 }

@@ -48,6 +48,13 @@ typedef struct md_cg_more {
   int numbers;
 } md_cg_more;
 
+/* Right-hand sides that are solved in parts, see md_solve_cg. */
+typedef struct md_solver_parts {
+  int first;                /* right-hand side of the part that iterates */
+  md_solver_result *before; /* what the parts before it came to, of all right-hand sides */
+  bool keeps;               /* all of them converged, so that states of this part are to be kept */
+} md_solver_parts;
+
 /* The state of conjugate gradients on the even sites between two iterations: enough to go on with
  * the same bits. Fields have the operator's shape and parity even. */
 typedef struct md_cg_state {
@@ -70,6 +77,8 @@ typedef struct md_cg_state {
   double tolerance, round_before;
   double *start_norm2;
   md_field *solved;
+  const md_solver_parts
+      *parts;      /* of which it is one, whose right-hand sides alone it has; or NULL */
   int n_rhs, most; /* entries of the arrays; result.history has most + 1 */
   /* As far as it is known: what was counted, history and iterations of each right-hand side. */
   md_solver_result result;
@@ -92,6 +101,10 @@ typedef struct md_solver_request {
   /* Called once on every rank when a signal has ended the iterations early, with the state as
    * between two of them; may save it. NULL: not called. */
   md_status (*leave)(void *user, const md_cg_state *state);
+  /* Called before `resume` where right-hand sides are solved in parts: may put in what a saved
+   * state has of the parts before its own, whose solutions go to x and the midpoint. NULL: not
+   * called, and resume is of the first part. */
+  md_status (*resume_parts)(void *user, md_solver_parts *parts);
   void *user;
   /* An operator of the same links in a narrower precision for mixed-precision CG; NULL: CG in the
    * precision of the operator itself. */
@@ -119,6 +132,7 @@ typedef struct md_solver_job {
   md_operator *inner; /* the same in a narrower precision, by which it iterates; NULL: a does */
   md_operator *precondition; /* approximates the inverse of a, on its fields; NULL: none */
   const md_solver_request *request;
+  const md_solver_parts *parts; /* of which the system's right-hand sides are one; or NULL */
 } md_solver_job;
 
 /* A way to iterate: a constant md_solver_NAME in a file of its own and a line here, X(id, name). */
@@ -172,13 +186,14 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
  * Right-hand sides advance in step; one that has converged is left alone.
  * b and x are [even, odd], on the host, MD_DOUBLE, with n_rhs of the operator or fewer (a request
  * that pads): the operator's others are zero. Or with more: they are solved in even parts, one
- * after the other, as md_solver_at_once says, by a solver that takes parts, without guess, midpoint
- * and states; the result is that of all, but what it counts beside iterations is that of the part
- * with most. Where a part fails, residuals of it and of the parts behind it are NaN; after a signal
- * the parts that are left take no iteration. x is assigned, and the iterations start from the
- * guess. The iteration runs in the operator's precision, or in that of request->inner, which needs
- * a MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual that
- * decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
+ * after the other, as md_solver_at_once says, by a solver that takes parts; the result is that of
+ * all, but what it counts beside iterations is that of the part with most. A state is that of one
+ * part, state->parts says of which, and none is kept behind a part that did not converge. Where a
+ * part fails, residuals of it and of the parts behind it are NaN; after a signal the parts that are
+ * left take no iteration. x is assigned, also if the guess is of it, and the iterations start from
+ * the guess. The iteration runs in the operator's precision, or in that of request->inner, which
+ * needs a MD_DOUBLE operator and gives double-precision answers (dirac/solvers/cg.h); the residual
+ * that decides is recomputed in double with `exact`, a MD_DOUBLE operator of the same links (may be
  * `dirac` itself). In double, an iteration that drifted from it goes on from the true residual. A
  * signal that base/interrupt.h catches ends the solve after the iteration that is under way. MD_OK
  * also when not converged or interrupted (see result); MD_UNREACHED with a message when a sum is

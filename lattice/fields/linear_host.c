@@ -16,15 +16,33 @@ enum {
 _Static_assert(MOST_SITES *MD_MAX_COMPONENTS <= MOST_REALS, "one right-hand side");
 
 /* Work goes in strips: `planes` rows of `lanes` consecutive reals. With one right-hand side a strip
- * is up to MOST_SITES neighbouring sites of a row, a plane for each component; with many it is one
- * site, a plane of n_rhs complex numbers for each two components. Lanes map to right-hand sides by
- * their index, so both layouts run through the same loops. */
+ * is up to MOST_SITES neighbouring sites of a row, a plane for each component; with many it is as
+ * many sites as one row holds whole, or one site in equal rows of whole n_rhs complex numbers.
+ * Lanes map to right-hand sides by their index, so both layouts run through the same loops. */
 typedef struct strip {
-  int64_t site, start, apart; /* first site; in the field: first real, from plane to plane */
-  int planes, lanes;
+  int64_t site, start, apart;       /* first site; in the field: first real, from plane to plane */
+  int sites, planes, lanes, period; /* lanes that a right-hand side has one number in */
   MD_REAL *at; /* lane l of plane c at at[c * distance + l]: in the field or a buffer */
   int64_t distance;
 } strip;
+
+/* Rows of a site with many right-hand sides, each of at most MOST_LANES. */
+static inline int rows_of_many(const md_field *f) {
+  const int numbers = f->components / 2;
+  int rows = (numbers * 2 * f->n_rhs + MOST_LANES - 1) / MOST_LANES;
+  while (numbers % rows != 0) rows++;
+  return rows;
+}
+
+/* The strips of a field: the sites of a strip, and of that from site i. */
+static inline int sites_per_strip(const md_field *f) {
+  const int reals = f->components * f->n_rhs;
+  return md_field_planar(f) ? MOST_SITES : reals < MOST_LANES ? MOST_LANES / reals : 1;
+}
+static inline int sites_from(const md_field *f, int64_t i) {
+  const int most = sites_per_strip(f);
+  return (int)(f->sites - i < most ? f->sites - i : most);
+}
 
 /* True when the values are used where they lie: nothing to convert. That holds for every operand
  * of a DIRECT type, and for one in the arithmetic type beside 16-bit ones. */
@@ -32,29 +50,35 @@ static inline bool in_place(const md_field *f) {
   return DIRECT || f->precision == MD_SINGLE;
 }
 
-/* The strip of `sites` sites from `site`, sites > 1 only of planes; `buffer` holds
- * its values where they are not used in place. */
+/* The strip of `sites` sites from `site`, no more than one holds; `buffer` holds its values where
+ * they are not used in place. */
 static inline strip strip_load(const md_field *f, int64_t site, int sites,
                                MD_REAL *restrict buffer) {
   const bool one = md_field_planar(f);
-  const int lanes = one ? sites : 2 * f->n_rhs, planes = one ? f->components : f->components / 2;
-  strip s = {
-      site, one ? site : site * planes * lanes, one ? f->stride : lanes, planes, lanes, buffer,
-      lanes};
+  const int reals = f->components * f->n_rhs; /* of a site */
+  const int planes = one ? f->components : rows_of_many(f);
+  const int lanes = one ? sites : sites * reals / planes;
+  strip s = {.site = site,
+             .start = one ? site : site * reals,
+             .apart = one ? f->stride : lanes,
+             .sites = sites,
+             .planes = planes,
+             .lanes = lanes,
+             .period = one ? lanes : 2 * f->n_rhs,
+             .at = buffer,
+             .distance = lanes};
   if (in_place(f)) {
     s.at = (MD_REAL *)f->data + s.start, s.distance = s.apart;
     return s;
   }
   for (int c = 0; c < planes; c++)
     md_load_reals(PRECISION, f->data, s.start + c * s.apart, lanes, buffer + c * lanes);
-  for (int c = 0; md_is_scaled(PRECISION) && c < planes; c++) {
-    MD_REAL *values = buffer + c * lanes;
-    const float *scale = f->scale + site;
-    if (one)
-      for (int l = 0; l < lanes; l++) values[l] *= scale[l];
-    else
-      for (int l = 0; l < lanes; l++) values[l] *= scale[0];
-  }
+  if (!md_is_scaled(PRECISION)) return s;
+  const float *scale = f->scale + site;
+  for (int c = 0; one && c < planes; c++)
+    for (int l = 0; l < lanes; l++) buffer[c * lanes + l] *= scale[l];
+  for (int i = 0; !one && i < sites; i++)
+    for (int l = 0; l < reals; l++) buffer[i * reals + l] *= scale[i];
   return s;
 }
 
@@ -62,12 +86,16 @@ static inline strip strip_load(const md_field *f, int64_t site, int sites,
 static inline void strip_rescale(const md_field *f, const strip *s) {
   int32_t largest[MOST_LANES] = {0};
   float inverse[MOST_LANES], *scale = f->scale + s->site;
-  if (!md_field_planar(f)) { /* one scale for the site */
-    for (int i = 0; i < s->planes * s->lanes; i++)
-      largest[0] = md_larger_bits(largest[0], (float)s->at[i]);
-    scale[0] = md_scale_of_bits(PRECISION, largest[0]);
-    inverse[0] = 1.0f / scale[0];
-    for (int i = 0; i < s->planes * s->lanes; i++) s->at[i] *= inverse[0];
+  if (!md_field_planar(f)) { /* one scale for a site, whose reals follow each other */
+    const int reals = f->components * f->n_rhs;
+    for (int k = 0; k < s->sites; k++) {
+      MD_REAL *values = s->at + k * reals;
+      int32_t most = 0;
+      for (int l = 0; l < reals; l++) most = md_larger_bits(most, (float)values[l]);
+      scale[k] = md_scale_of_bits(PRECISION, most);
+      const float by = 1.0f / scale[k];
+      for (int l = 0; l < reals; l++) values[l] *= by;
+    }
     return;
   }
   for (int c = 0; c < s->planes; c++)
@@ -110,18 +138,9 @@ static inline void strip_turn(const md_field *f, const strip *s, MD_REAL *restri
 /* A coefficient for every lane; NULL: one. */
 static void spread(const md_field *f, const double *coefficient, MD_REAL lane[MOST_LANES]) {
   for (int l = 0; l < MOST_LANES; l++) {
-    const int rhs = f->n_rhs > 1 && l / 2 < f->n_rhs ? l / 2 : 0;
+    const int rhs = l / 2 % f->n_rhs;
     lane[l] = coefficient ? (MD_REAL)coefficient[rhs] : 1;
   }
-}
-
-/* The strips of a field: the sites of a strip, and of that from site i. */
-static int sites_per_strip(const md_field *f) {
-  return md_field_planar(f) ? MOST_SITES : 1;
-}
-static int sites_from(const md_field *f, int64_t i) {
-  const int most = sites_per_strip(f);
-  return (int)(f->sites - i < most ? f->sites - i : most);
 }
 
 /* y = a x + b y; a or b NULL: one. */
@@ -225,12 +244,26 @@ typedef struct sum_job {
   void (*add)(const struct sum_job *job, int64_t site, int sites, double *lane);
 } sum_job;
 
+/* Adds products of a row to its lanes, which are those of the sites and right-hand sides. */
+static inline void add_products(const strip *s, const double *products, double *lane) {
+  if (s->period == s->lanes) {
+    for (int l = 0; l < s->lanes; l++) lane[l] += products[l];
+    return;
+  }
+  const int in_row = s->lanes / s->sites / s->period; /* numbers of a site */
+  for (int i = 0; i < s->sites; i++, lane += s->period)
+    for (int k = 0; k < in_row; k++, products += s->period)
+      for (int l = 0; l < s->period; l++) lane[l] += products[l];
+}
+
 static void sum_product(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
   const strip ys = job->y == job->x ? xs : strip_load(job->y, site, sites, job->buffer[1]);
   for (int c = 0; c < xs.planes; c++) {
     const MD_REAL *u = xs.at + c * xs.distance, *v = ys.at + c * ys.distance;
-    for (int l = 0; l < xs.lanes; l++) lane[l] += (double)u[l] * (double)v[l];
+    double products[MOST_LANES];
+    for (int l = 0; l < xs.lanes; l++) products[l] = (double)u[l] * (double)v[l];
+    add_products(&xs, products, lane);
   }
 }
 
@@ -238,9 +271,12 @@ static void sum_turned(const sum_job *job, int64_t site, int sites, double *lane
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
   const strip ys = strip_load(job->y, site, sites, job->buffer[1]);
   strip_turn(job->x, &xs, job->turned);
-  for (int c = 0; c < xs.planes; c++)
+  for (int c = 0; c < xs.planes; c++) {
+    double products[MOST_LANES];
     for (int l = 0; l < xs.lanes; l++)
-      lane[l] += (double)job->turned[c * xs.lanes + l] * (double)ys.at[c * ys.distance + l];
+      products[l] = (double)job->turned[c * xs.lanes + l] * (double)ys.at[c * ys.distance + l];
+    add_products(&xs, products, lane);
+  }
 }
 
 /* The norm is that of what was stored, after rounding. */
@@ -256,7 +292,9 @@ static void sum_axpby(const sum_job *job, int64_t site, int sites, double *lane)
   const strip stored = strip_load(job->y, site, sites, ys.at);
   for (int c = 0; c < xs.planes; c++) {
     const MD_REAL *v = stored.at + c * stored.distance;
-    for (int l = 0; l < xs.lanes; l++) lane[l] += (double)v[l] * (double)v[l];
+    double products[MOST_LANES];
+    for (int l = 0; l < xs.lanes; l++) products[l] = (double)v[l] * (double)v[l];
+    add_products(&xs, products, lane);
   }
 }
 
@@ -294,17 +332,27 @@ static void plane_sums_of_one(const sum_job *job, const int64_t plane[MD_DIMS], 
                half - first < columns ? half - first : columns, sums);
 }
 
-/* Many: cell by cell, whose sites are added in the order t, z, y. */
+/* Many: the cells of a row of them, `columns` from `cell` on; a cell's sites are added in the order
+ * t, z, y. */
+static void cell_sums_of_many(const sum_job *job, const int64_t cell[MD_DIMS], int columns,
+                              md_sum *sums) {
+  const int n = job->x->n_rhs, lanes = 2 * n;
+  double lane[MOST_LANES];
+  int64_t site[MD_CORNERS];
+  for (int l = 0; l < columns * lanes; l++) lane[l] = 0.0;
+  md_cell_sites(job->x->geometry, cell, site);
+  for (int corner = 0; corner < MD_CORNERS; corner++) job->add(job, site[corner], columns, lane);
+  for (int c = 0; c < columns; c++)
+    for (int r = 0; r < n; r++)
+      md_sum_add(&sums[r], lane[c * lanes + 2 * r] + lane[c * lanes + 2 * r + 1]);
+}
+
 static void plane_sums_of_many(const sum_job *job, int64_t cell[MD_DIMS], md_sum *sums) {
   const md_geometry *g = job->x->geometry;
+  const int half = g->local[0] / 2, most = sites_per_strip(job->x);
   for (cell[1] = 0; cell[1] < g->local[1] / 2; cell[1]++)
-    for (cell[0] = 0; cell[0] < g->local[0] / 2; cell[0]++) {
-      double lane[MOST_LANES] = {0};
-      int64_t site[MD_CORNERS];
-      md_cell_sites(g, cell, site);
-      for (int corner = 0; corner < MD_CORNERS; corner++) job->add(job, site[corner], 1, lane);
-      for (int r = 0; r < job->x->n_rhs; r++) md_sum_add(&sums[r], lane[2 * r] + lane[2 * r + 1]);
-    }
+    for (cell[0] = 0; cell[0] < half; cell[0] += most)
+      cell_sums_of_many(job, cell, (int)(half - cell[0] < most ? half - cell[0] : most), sums);
 }
 
 /* Sums of what job.add adds. They are exact before they are rounded: no guess is needed. */

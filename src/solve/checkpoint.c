@@ -8,11 +8,11 @@
 
 /* What a state belongs to, in words that must be equal one by one: whatever changes a bit of an
  * iteration, and what the state's solution is added to. */
-enum { KEYS = 14, PARAMETERS_BYTES = 160, WORD_BYTES = 8192 };
+enum { KEYS = 15, PARAMETERS_BYTES = 160, WORD_BYTES = 8192 };
 
 typedef struct key {
   md_attribute word[KEYS]; /* texts of this solve */
-  char mass[32], rhs[16], words[MD_PHYSICS_WORDS_BYTES], parameters[PARAMETERS_BYTES];
+  char mass[32], rhs[16], at_once[16], words[MD_PHYSICS_WORDS_BYTES], parameters[PARAMETERS_BYTES];
 } key;
 
 static const char *file_of(const char *path) {
@@ -26,6 +26,8 @@ static void make_key(const md_solve_run *run, key *k) {
   const md_run_options *r = &o->run;
   snprintf(k->mass, sizeof k->mass, "%.17g", o->mass);
   snprintf(k->rhs, sizeof k->rhs, "%lld", o->rhs);
+  snprintf(k->at_once, sizeof k->at_once, "%d",
+           md_solver_at_once(md_solve_operator(run), (int)o->rhs));
   md_physics_words(&r->physics, &r->request, k->words, sizeof k->words);
   snprintf(k->parameters, sizeof k->parameters, "u0 %.17g, naik-epsilon %.17g, imaginary mu %.17g",
            r->physics.u0, r->physics.naik_epsilon, r->request.twist.imaginary_mu);
@@ -43,7 +45,8 @@ static void make_key(const md_solve_run *run, key *k) {
       {"backend", md_solve_operator(run)->backend->name},
       {"packing", md_packing_name(md_solve_operator(run)->request.packing)},
       {"deflate", file_of(o->deflate)},
-      {"guess", file_of(o->guess)}};
+      {"guess", file_of(o->guess)},
+      {"rhs_block", k->at_once}};
   for (int w = 0; w < KEYS; w++)
     k->word[w] = (md_attribute){words[w][0], MD_ATTRIBUTE_TEXT, 0, (void *)(uintptr_t)words[w][1]};
 }
@@ -66,22 +69,58 @@ static md_status check_key(md_context *context, const char *path, const key *k,
 }
 
 /* The counts of a state, on which the length of the rest depends. */
-enum { ITERATION, CARRIES, ROUND, UPDATES, RESTARTS, PROJECTIONS, MORE, NUMBER_COUNT, COUNTS };
+enum {
+  ITERATION,
+  CARRIES,
+  ROUND,
+  UPDATES,
+  RESTARTS,
+  PROJECTIONS,
+  MORE,
+  NUMBER_COUNT,
+  FIRST, /* right-hand side of this part; what the parts before it counted */
+  ITERATIONS_BEFORE,
+  UPDATES_BEFORE,
+  RESTARTS_BEFORE,
+  PROJECTIONS_BEFORE,
+  COUNTS
+};
 
 static void add_counts(int64_t count[COUNTS], md_attribute *attributes) {
-  static const char *const names[COUNTS] = {"iteration",   "carries",     "round",
-                                            "updates",     "restarts",    "projections",
-                                            "more_fields", "number_count"};
+  static const char *const names[COUNTS] = {
+      "iteration",         "carries",           "round",          "updates",
+      "restarts",          "projections",       "more_fields",    "number_count",
+      "first_rhs",         "iterations_before", "updates_before", "restarts_before",
+      "projections_before"};
   for (int i = 0; i < COUNTS; i++)
     attributes[i] = (md_attribute){names[i], MD_ATTRIBUTE_INTEGER, 1, &count[i]};
 }
 
-static md_status check_counts(md_context *context, const char *path, const int64_t count[COUNTS],
-                              const md_cg_state *s) {
+static md_status check_counts(md_context *context, const md_solve_run *run,
+                              const int64_t count[COUNTS]) {
+  const md_solve_options *o = &run->options;
+  const int at_once = md_solver_at_once(md_solve_operator(run), (int)o->rhs);
   for (int i = 0; i < COUNTS; i++)
     if (count[i] < 0 || count[i] >= INT32_MAX)
       return md_fail(context, MD_INPUT, "checkpoint %s has counts that cannot be, such as %lld",
-                     path, (long long)count[i]);
+                     o->checkpoint, (long long)count[i]);
+  if (count[FIRST] >= o->rhs || count[FIRST] % at_once != 0)
+    return md_fail(context, MD_INPUT,
+                   "checkpoint %s must be of a part of %d right-hand sides of %lld, got one from "
+                   "%lld on",
+                   o->checkpoint, at_once, o->rhs, (long long)count[FIRST]);
+  const int64_t iterations =
+      count[ITERATION] < count[ITERATIONS_BEFORE] ? count[ITERATIONS_BEFORE] : count[ITERATION] + 1;
+  if (iterations > o->max_iterations)
+    return md_fail(context, MD_INPUT,
+                   "checkpoint %s is at iteration %lld; raise --max-iter above it", o->checkpoint,
+                   (long long)iterations - 1);
+  return MD_OK;
+}
+
+/* The same of what depends on the state that is to take them. */
+static md_status check_room(md_context *context, const char *path, const int64_t count[COUNTS],
+                            const md_cg_state *s) {
   if (count[CARRIES] > (s->carried != NULL))
     return md_fail(context, MD_INPUT,
                    "checkpoint %s carries a residual of iterations on a GPU, which these are not",
@@ -93,10 +132,6 @@ static md_status check_counts(md_context *context, const char *path, const int64
                    "give the one of that solve",
                    path, (long long)count[MORE], (long long)count[NUMBER_COUNT], s->more.most,
                    s->more.numbers);
-  if (count[ITERATION] >= s->most)
-    return md_fail(context, MD_INPUT,
-                   "checkpoint %s is at iteration %lld; raise --max-iter above it", path,
-                   (long long)count[ITERATION]);
   return MD_OK;
 }
 
@@ -122,8 +157,36 @@ static int add_numbers(md_cg_state *s, int64_t *rhs_iterations, int iteration, b
   return count;
 }
 
-/* The fields of a state and their names; returns their number. */
-enum { FIELDS = 5 + MD_CG_MORE_FIELDS, NAME_BYTES = 16 };
+/* The numbers of the parts before a state's own, after the state's; returns how many attributes
+ * that is. */
+enum { PARTS = 3 };
+
+static int add_parts(const md_solver_parts *parts, int64_t rhs_iterations[MD_MAX_RHS],
+                     md_attribute *attributes) {
+  if (!parts || parts->first == 0) return 0;
+  const md_solver_result *before = parts->before;
+  const md_attribute list[PARTS] = {
+      {"rhs_iterations_before", MD_ATTRIBUTE_INTEGER, parts->first, rhs_iterations},
+      {"residuals_before", MD_ATTRIBUTE_REAL, parts->first, before->residuals},
+      {"residual_history_before", MD_ATTRIBUTE_REAL, before->iterations + 1, before->history}};
+  memcpy(attributes, list, sizeof list);
+  return PARTS;
+}
+
+/* The fields of a state and their names; returns their number. Solutions of the parts before it
+ * stand in the run's. */
+enum { FIELDS = 5 + 2 * MD_PARITIES + MD_CG_MORE_FIELDS, NAME_BYTES = 16 };
+
+static int list_solutions(const md_solve_run *run, md_named_field fields[2 * MD_PARITIES]) {
+  static const char *const names[2][MD_PARITIES] = {{"solution_even", "solution_odd"},
+                                                    {"midpoint_even", "midpoint_odd"}};
+  int count = 0;
+  for (int p = 0; p < MD_PARITIES; p++)
+    fields[count++] = (md_named_field){names[0][p], (md_field *)(uintptr_t)&run->of.x[p]};
+  for (int p = 0; p < MD_PARITIES && run->midpoint[0].components; p++)
+    fields[count++] = (md_named_field){names[1][p], (md_field *)(uintptr_t)&run->midpoint[p]};
+  return count;
+}
 
 static int list_fields(md_cg_state *s, md_named_field fields[FIELDS],
                        char names[FIELDS][NAME_BYTES]) {
@@ -152,14 +215,21 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   md_named_field fields[FIELDS];
   char names[FIELDS][NAME_BYTES];
   md_field host[FIELDS] = {0};
-  int64_t rhs_iterations[MD_MAX_RHS];
-  md_attribute attributes[KEYS + COUNTS + NUMBERS];
+  int64_t rhs_iterations[MD_MAX_RHS], rhs_before[MD_MAX_RHS];
+  md_attribute attributes[KEYS + COUNTS + NUMBERS + PARTS];
   key k;
-  int64_t counts[COUNTS] = {s.iteration,      s.carries,         s.round,
-                            s.result.updates, s.result.restarts, s.result.projections,
-                            s.more.fields,    s.more.numbers};
-  const int count = list_fields(&s, fields, names);
+  static const md_solver_result none = {0};
+  const int first = s.parts ? s.parts->first : 0;
+  const md_solver_result *before = first > 0 ? s.parts->before : &none;
+  int64_t counts[COUNTS] = {s.iteration,        s.carries,         s.round,
+                            s.result.updates,   s.result.restarts, s.result.projections,
+                            s.more.fields,      s.more.numbers,    first,
+                            before->iterations, before->updates,   before->restarts,
+                            before->projections};
+  int count = list_fields(&s, fields, names);
+  if (first > 0) count += list_solutions(run, fields + count);
   for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.result.rhs_iterations[r];
+  for (int r = 0; r < first; r++) rhs_before[r] = before->rhs_iterations[r];
   md_status status = MD_OK;
   for (int f = 0; f < count && status == MD_OK; f++) {
     const md_field *from = fields[f].field;
@@ -175,8 +245,9 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
     add_counts(counts, attributes + KEYS);
     attributes[KEYS + COUNTS] =
         (md_attribute){"start_norm2", MD_ATTRIBUTE_REAL, s.n_rhs, s.start_norm2};
-    const int numbers =
+    int numbers =
         add_numbers(&s, rhs_iterations, s.iteration, s.carries, attributes + KEYS + COUNTS + 1);
+    numbers += add_parts(s.parts, rhs_before, attributes + KEYS + COUNTS + 1 + numbers);
     status = md_checkpoint_write(context, run->options.checkpoint, fields, count, attributes,
                                  KEYS + COUNTS + 1 + numbers);
   }
@@ -184,12 +255,11 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   return status;
 }
 
-/* Key and counts, which are compared and taken over. */
-static md_status load_counts(md_context *context, const md_solve_run *run, md_cg_state *s) {
+/* Key and counts, which are compared. */
+static md_status load_counts(md_context *context, const md_solve_run *run, int64_t counts[COUNTS]) {
   const char *path = run->options.checkpoint;
   md_attribute attributes[KEYS + COUNTS];
   key k;
-  int64_t counts[COUNTS];
   size_t bytes = WORD_BYTES;
   make_key(run, &k);
   for (int w = 0; w < KEYS; w++)
@@ -202,19 +272,12 @@ static md_status load_counts(md_context *context, const md_solve_run *run, md_cg
         (md_attribute){k.word[w].name, MD_ATTRIBUTE_TEXT, (int)bytes, there + (size_t)w * bytes};
   add_counts(counts, attributes + KEYS);
   if (status == MD_OK)
-    status = md_checkpoint_read(context, path, s->x.geometry, NULL, 0, attributes, KEYS + COUNTS);
+    status =
+        md_checkpoint_read(context, path, run->links.geometry, NULL, 0, attributes, KEYS + COUNTS);
   if (status == MD_OK) status = check_key(context, path, &k, attributes);
-  if (status == MD_OK) status = check_counts(context, path, counts, s);
+  if (status == MD_OK) status = check_counts(context, run, counts);
   free(there);
-  if (status != MD_OK) return status;
-  s->iteration = (int)counts[ITERATION];
-  s->carries = counts[CARRIES] == 1;
-  s->round = (int)counts[ROUND];
-  s->result.updates = (int)counts[UPDATES];
-  s->result.restarts = (int)counts[RESTARTS];
-  s->result.projections = (int)counts[PROJECTIONS];
-  s->more.fields = (int)counts[MORE];
-  return MD_OK;
+  return status;
 }
 
 /* The residual that the solve began with says more of modes and guess than their files' names. */
@@ -265,9 +328,50 @@ md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,
   const char *path = run->options.checkpoint;
   md_named_field fields[FIELDS];
   char names[FIELDS][NAME_BYTES];
-  MD_TRY(load_counts(context, run, s));
+  int64_t counts[COUNTS];
+  MD_TRY(load_counts(context, run, counts));
+  MD_TRY(check_room(context, path, counts, s));
+  s->iteration = (int)counts[ITERATION];
+  s->carries = counts[CARRIES] == 1;
+  s->round = (int)counts[ROUND];
+  s->result.updates = (int)counts[UPDATES];
+  s->result.restarts = (int)counts[RESTARTS];
+  s->result.projections = (int)counts[PROJECTIONS];
+  s->more.fields = (int)counts[MORE];
   MD_TRY(load_numbers(context, path, s));
   const int count = list_fields(s, fields, names);
   for (int f = 0; f < count; f++) MD_TRY(load_field(context, path, &fields[f]));
+  return MD_OK;
+}
+
+md_status md_solve_checkpoint_load_parts(md_context *context, const md_solve_run *run,
+                                         md_solver_parts *parts) {
+  const md_geometry *geometry = run->links.geometry;
+  const char *path = run->options.checkpoint;
+  md_solver_result *before = parts->before;
+  int64_t counts[COUNTS], rhs_iterations[MD_MAX_RHS];
+  md_attribute attributes[PARTS];
+  md_named_field fields[2 * MD_PARITIES];
+  MD_TRY(load_counts(context, run, counts));
+  if (counts[FIRST] == 0) return MD_OK;
+  parts->first = (int)counts[FIRST];
+  before->iterations = (int)counts[ITERATIONS_BEFORE];
+  before->updates = (int)counts[UPDATES_BEFORE];
+  before->restarts = (int)counts[RESTARTS_BEFORE];
+  before->projections = (int)counts[PROJECTIONS_BEFORE];
+  add_parts(parts, rhs_iterations, attributes);
+  const int count = list_solutions(run, fields);
+  MD_TRY(md_checkpoint_read(context, path, geometry, fields, count, attributes, PARTS));
+  for (int r = 0; r < parts->first; r++) {
+    before->rhs_iterations[r] = (int)rhs_iterations[r];
+    if (!(before->residuals[r] <= run->options.tolerance))
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %s must be of this --tol or a smaller one, %g, got a residual "
+                     "of %g",
+                     path, run->options.tolerance, before->residuals[r]);
+    before->relative_residual = fmax(before->relative_residual, before->residuals[r]);
+  }
+  for (int i = before->iterations + 1; i <= run->options.max_iterations; i++)
+    before->history[i] = before->history[before->iterations];
   return MD_OK;
 }

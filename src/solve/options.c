@@ -124,8 +124,7 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
   o->run.request.n_rhs = count;
   MD_TRY(md_solver_options_read(context, &o->how, o->run.mixed, o->checkpoint, o->deflate));
   MD_TRY(check_shifts(context, o));
-  o->run.parts = o->how.by && md_solver_takes_parts(o->how.by, o->run.request.action) &&
-                 !o->guess && !o->checkpoint;
+  o->run.parts = o->how.by && md_solver_takes_parts(o->how.by, o->run.request.action);
   if (o->resume && !o->checkpoint)
     return md_fail(context, MD_INPUT,
                    "--resume needs --checkpoint FILE, the state that an earlier solve wrote "

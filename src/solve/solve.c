@@ -17,7 +17,8 @@ typedef struct observer {
   md_context *context;
   md_solve_run *run;
   md_progress progress;
-  int from; /* the iteration that this run begins at */
+  int from; /* the iteration that this run, or a part of it, begins at */
+  int part; /* its first right-hand side */
 } observer;
 
 /* A state that cannot be written ends no solve: the first one of a row is a warning, and what
@@ -41,9 +42,14 @@ static md_status observe(void *user, const md_cg_state *state) {
   observer *o = user;
   const md_solve_options *options = &o->run->options;
   const double *history = state->result.history;
-  md_run_progress(&o->progress, "", o->from, state->iteration, history[o->from],
+  char what[64] = "";
+  if (state->parts && state->parts->first != o->part) o->from = 0, o->part = state->parts->first;
+  if (state->parts)
+    snprintf(what, sizeof what, "right-hand side %d of %lld, ", o->part + 1, options->rhs);
+  md_run_progress(&o->progress, what, o->from, state->iteration, history[o->from],
                   history[state->iteration], options->tolerance);
-  if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0)
+  if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0 &&
+      (!state->parts || state->parts->keeps))
     return save(o, state);
   return MD_OK;
 }
@@ -52,6 +58,13 @@ static md_status resume(void *user, md_cg_state *state) {
   observer *o = user;
   const md_status status = md_solve_checkpoint_load(o->context, o->run, state);
   if (status == MD_OK) o->from = state->iteration;
+  return status;
+}
+
+static md_status resume_parts(void *user, md_solver_parts *parts) {
+  observer *o = user;
+  const md_status status = md_solve_checkpoint_load_parts(o->context, o->run, parts);
+  if (status == MD_OK) o->part = parts->first;
   return status;
 }
 
@@ -130,7 +143,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
 static md_status solve(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   md_equation *e = &run->of;
-  observer watch = {context, run, md_progress_start(context, "solve"), 0};
+  observer watch = {context, run, md_progress_start(context, "solve"), 0, 0};
   md_solver_request request = {.mass = o->mass,
                                .tolerance = o->tolerance,
                                .max_iterations = (int)o->max_iterations,
@@ -138,6 +151,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                .save_every = (int)o->checkpoint_every,
                                .leave = o->checkpoint ? save : NULL, /* after a signal */
                                .resume = o->resume ? resume : NULL,
+                               .resume_parts = resume_parts,
                                .user = &watch,
                                .inner = o->run.mixed ? &e->inner : NULL,
                                .modes = o->deflate ? &run->modes : NULL,

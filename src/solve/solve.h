@@ -69,12 +69,16 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
                          double *residuals);
 
 /* The state of CG to and from the checkpoint file; it belongs to one set of links, action,
- * boundary, mass, source, precision, backend, modes and guess, which are compared on reading:
- * MD_INPUT names the one that differs. Collective. */
+ * boundary, mass, source, precision, backend, right-hand sides at once, modes and guess, which are
+ * compared on reading: MD_INPUT names the one that differs. Of a solve in parts it is that of the
+ * part that iterates, and beside it what the parts before came to, which load_parts reads: their
+ * numbers, run->of.x and the midpoint. Collective. */
 md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
                                    const md_cg_state *state);
 md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,
                                    md_cg_state *state);
+md_status md_solve_checkpoint_load_parts(md_context *context, const md_solve_run *run,
+                                         md_solver_parts *parts);
 
 enum { MD_SOLVE_PATH_BYTES = 4096 };
 /* The file of shift k: --output OUT.h5 makes OUT-k.h5. */

@@ -52,7 +52,7 @@ static const md_solver toy = {.name = "richardson", .iterate = richardson};
 static void solve_with(md_context *context, const md_solver *solver, md_operator *a,
                        md_operator *precondition, const md_field *b) {
   const md_solver_request request = {.tolerance = 1e-9, .max_iterations = 6000, .solver = solver};
-  const md_solver_job job = {a, NULL, precondition, &request};
+  const md_solver_job job = {a, NULL, precondition, &request, NULL};
   md_system system;
   md_solver_result result;
   if (md_solver_check(context, solver, &job) != MD_OK) {
@@ -103,7 +103,7 @@ static void every_solver(void **state) {
     md_operator_destroy(&shifted);
     MD_REQUIRE(context, md_shifted_create(context, &a, -1.0, &shifted)); /* of both signs */
     const md_solver_request request = {.tolerance = 1e-9, .max_iterations = 9};
-    const md_solver_job job = {&shifted, NULL, NULL, &request};
+    const md_solver_job job = {&shifted, NULL, NULL, &request, NULL};
     assert_int_equal(md_solver_check(context, &md_solver_cg, &job), MD_INPUT);
     assert_int_equal(md_solver_check(context, &md_solver_gcr, &job), MD_OK);
     md_operator_destroy(&shifted);

@@ -35,6 +35,30 @@ resumes 30 3 small.h5 --mass 0.05 --deflate modes.h5
 resumes 30 3 small.h5 --mass 0.05 --inner half --deflate modes.h5 --guess guess.h5
 resumes 30 3 small.h5 --mass 0.05 --tol 1e-15 --guess guess.h5
 
+# Right-hand sides one after the other: the state of the first that takes more iterations than all before it, whose
+# solutions are in the file, and the same bits behind it; those that follow one that does not converge leave no state.
+later() { # OPTIONS...: 1 where none takes longer
+  local each longest r
+  on 1 solve "$@" --quiet --json through.json || complain "$*: exit $?"
+  [ "$(key rhs_block through.json)" = 1 ] || return 0 # this machine solves them at once
+  read -r -a each <<<"$(key rhs_iterations through.json | tr -d '[],')"
+  longest=${each[0]}
+  for r in "${each[@]}"; do [ "$r" -le "$longest" ] || break; done
+  [ "$r" -gt "$longest" ] || return 1
+  rm -f k.h5
+  on 2 solve "$@" --quiet --checkpoint k.h5 --checkpoint-every 1 --max-iter $((r - 1)) 2>/dev/null
+  [ $? = 1 ] && grep -q solution_odd k.h5 || complain "$*: no state of a later right-hand side"
+  refuses 2 'k.h5 must be of this --tol or a smaller one, 1e-13, got a residual of' 1 solve "$@" --tol 1e-13 --checkpoint k.h5 --resume
+  on 1 solve "$@" --quiet --checkpoint k.h5 --resume --json resumed.json || complain "$* resumed: exit $?"
+  [ "$(numbers through.json)" = "$(numbers resumed.json)" ] || complain "$* resumed later: other bits"
+}
+for with in '--inner half' '--inner bf16 --guess guess.h5 --deflate modes.h5'; do
+  for seed in 1 2 3 4 5 6; do
+    # shellcheck disable=SC2086
+    later small.h5 --mass 0.3 --source random:$seed --rhs 3 $with && break
+  done || complain "$with: no right-hand side takes longer than those before it"
+done
+
 # The solution of a solve that --max-iter ends at a multiple of --checkpoint-every is written.
 with="solve small.h5 --mass 0.01 --quiet --checkpoint k.h5 --checkpoint-every 4 --max-iter 8"
 on 1 $with --json r.json --output x.h5 2>err

@@ -10,18 +10,30 @@ got=$?
 [ $got = 0 ] || complain "cuda: exit $got, $(cat err)"
 on 1 eigen a.h5 --modes 4 --output modes.h5 --quiet || complain "eigen: exit $?"
 numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|projections)":' "$1"; }
-for backend in cuda 'tensor --packing stacked'; do
-  for inner in none single half bf16 fixed 'half --deflate modes.h5' 'none --deflate modes.h5'; do
-    case "$backend $inner" in tensor*single | tensor*fixed) continue ;; esac # its tiles do not multiply them
-    with="solve a.h5 --mass 0.1 --backend $backend --inner $inner --quiet"
-    rm -f k.h5
+# undisturbed ITERATIONS OPTIONS...: cut off there, a multiple of 13.
+undisturbed() {
+  local cut=$1 with="solve a.h5 --quiet ${*:2}"
+  rm -f k.h5
+  # shellcheck disable=SC2086
+  {
     on 1 $with --json through.json || complain "$with: exit $?"
     on 1 $with --checkpoint k.h5 --checkpoint-every 13 --json saving.json || complain "$with, saving: exit $?"
     [ "$(numbers through.json)" = "$(numbers saving.json)" ] || complain "$with: saving changes bits"
-    on 1 $with --checkpoint k.h5 --checkpoint-every 13 --max-iter 78 2>err # a multiple
+    on 1 $with --checkpoint k.h5 --checkpoint-every 13 --max-iter "$cut" 2>err
     on 1 $with --checkpoint k.h5 --checkpoint-every 13 --resume --json resumed.json || complain "$with resumed: exit $?"
-    [ "$(numbers through.json)" = "$(numbers resumed.json)" ] ||
-      complain "$with resumed: other bits: $(key iterations through.json) and $(key iterations resumed.json) iterations"
+  }
+  [ "$(numbers through.json)" = "$(numbers resumed.json)" ] ||
+    complain "$with resumed: other bits: $(key iterations through.json) and $(key iterations resumed.json) iterations"
+}
+for backend in cuda 'tensor --packing stacked'; do
+  for inner in none single half bf16 fixed 'half --deflate modes.h5' 'none --deflate modes.h5'; do
+    case "$backend $inner" in tensor*single | tensor*fixed) continue ;; esac # its tiles do not multiply them
+    undisturbed 78 --mass 0.1 --backend $backend --inner $inner
   done
 done
+# One right-hand side after the other, on the GPU and on the CPU.
+for inner in none single half; do
+  undisturbed 39 --action mobius --Ls 4 --mass 0.2 --backend auto --inner $inner
+done
+undisturbed 39 --mass 0.1 --backend cpu_simd --inner half
 finish
