@@ -25,7 +25,7 @@ SMALL = ["type", "rows", "columns", "width", "height", "block", "space"]
 # By command, what a row measured; keys that a row lacks are passed over.
 IDENTITY = {
     "bench dirac": OPERATOR + ["mode", "kernel", "count"] + COMMON,
-    "bench solver": ["solver", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
+    "bench solver": ["solver", "precondition", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
     "bench suite": ["part", "work", "format", "kernel", "space", "solver", "inner", "m"] + OPERATOR + COMMON,
     "bench gemm": [
         "kernel",

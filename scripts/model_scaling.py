@@ -28,9 +28,12 @@ GPUS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
 
 
 def line(points):
-    """(a, b) of y = a + b x with a, b >= 0, by least squares of the relative error."""
+    """(a, b) of y = a + b x with a, b >= 0, by least squares of the relative error; 0 of no points."""
+    points = [(x, y) for x, y in points if y > 0.0]
     s = [sum(x**k / y**2 for x, y in points) for k in range(3)]
     t = [sum(x**k / y for x, y in points) for k in range(2)]
+    if s[2] == 0.0:
+        return (t[0] / s[0] if points else 0.0), 0.0
     det = s[0] * s[2] - s[1] ** 2
     a = (t[0] * s[2] - t[1] * s[1]) / det if len(points) > 1 and det > 1e-12 * s[0] * s[2] else 0.0
     if a <= 0.0:

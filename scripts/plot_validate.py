@@ -10,6 +10,7 @@ dashed line is links in fewer than 18 reals.
 import argparse
 import json
 import math
+import sys
 
 from plotting import PRECISIONS, caption, colour, decades, operator_name, pyplot
 
@@ -108,8 +109,13 @@ def main():
     parser.add_argument("report", help="JSON report of minidirac validate")
     parser.add_argument("-o", "--output", default="validate", help="prefix of the pictures [validate]")
     options = parser.parse_args()
-    with open(options.report, encoding="utf-8") as file:
-        report = json.load(file)
+    try:
+        with open(options.report, encoding="utf-8") as file:
+            report = json.load(file)
+    except (OSError, ValueError) as error:
+        sys.exit(f"{options.report} cannot be read: {error}")
+    if not {"histogram_lowest_log10", "rows", "solver"} <= set(report):
+        sys.exit(f"{options.report} must be a report of validate, got one of {report.get('command')}")
     plot_errors(report, f"{options.output}-errors.png")
     plot_solver(report, f"{options.output}-solver.png")
 

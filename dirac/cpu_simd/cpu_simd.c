@@ -201,17 +201,17 @@ static bool multiplies(const void *state) {
 }
 
 /* With a fifth dimension, whose slices use a link as often as right-hand sides do; with four spins
- * where those fill less than three quarters of their vectors; else where they do not fill one: in
- * 16 bits the widest, as links are unpacked for each site, and three quarters of one that a row
- * takes (bench/tried.md). */
+ * where those fill less than three quarters of their vectors, else of one; and in 16 bits, whose
+ * links are unpacked for each site, where few share that (bench/tried.md). */
 static bool alone(const md_backend_request *request) {
+  enum { FEW = 6 };
   const md_isa best = md_isa_best();
   const int row = 2 * request->n_rhs, widest = lanes_of(request->precision, best);
   const int padded = (row + widest - 1) / widest * widest;
   if (md_action_has_spin(request->action))
     return md_action_get(request->action)->walls || 4 * row < 3 * padded;
   return md_precision_bytes(request->precision) == 2
-             ? row < widest
+             ? request->n_rhs < FEW
              : 4 * row < 3 * lanes_of(request->precision, isa_of_rows(request, best));
 }
 

@@ -539,3 +539,12 @@ md_status md_options_allow(md_context *context, const md_option *options, int co
                      what);
   return MD_OK;
 }
+
+md_status md_options_need(md_context *context, const md_option *options, int count,
+                          const char *names, bool there, const char *needed) {
+  for (int i = 0; i < count && !there; i++)
+    if (options[i].seen && md_choice_of(names, options[i].name) >= 0)
+      return md_fail(context, MD_INPUT, "--%s has no effect without %s; leave it out",
+                     options[i].name, needed);
+  return MD_OK;
+}

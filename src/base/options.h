@@ -186,6 +186,11 @@ bool md_option_seen(const md_option *options, int count, const char *name);
 md_status md_options_allow(md_context *context, const md_option *options, int count,
                            const char *allowed, const char *what);
 
+/* MD_INPUT for the first option of "a|b|c" that was given, unless what it needs is there: "--beta
+ * has no effect without NEEDED; leave it out". Local. */
+md_status md_options_need(md_context *context, const md_option *options, int count,
+                          const char *names, bool there, const char *needed);
+
 /* MD_INPUT for a word that is none of "a|b|c": "LABEL must be one of ..., got 'word'", with the
  * nearest one. Local. */
 md_status md_fail_choice(md_context *context, const char *label, const char *choices,

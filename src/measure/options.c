@@ -215,7 +215,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPTION(FLAG, "keep-going", &o->keep_going, NULL,
                 "leave out lattices that cannot be measured; exit 1 at the end"),
       MD_OPTION(FLAG, "allow-repeats", &o->allow_repeats, NULL,
-                "measure a lattice that is there twice, in whatever files, as two",
+                "measure links that several files have once for each of them",
                 .group = MD_GROUP_INPUT),
       MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),
       MD_OPTION(INTEGER, "groups", &o->groups, "N",

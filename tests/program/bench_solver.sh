@@ -61,6 +61,11 @@ grep -q 'break-even at .* sources by the spectrum, .* measured' "$work/out" || c
 refuses 3 'deflated solves need --modes N' 1 bench solver $small --solvers deflated --inner none
 refuses 1 'every line must reach a true residual of 1e-12, which 1 missed' 1 bench solver $small --inner none --max-iter 3
 refuses 2 'one of the two' 1 bench solver
+refuses 2 '--sweeps has no effect without --dims' 1 bench solver --lattice "$source_dir/inputs/beta5.7_4x4x4x8.lime" --sweeps 3
+refuses 2 '--beta has no effect without --sweeps N' 1 bench solver --dims 4x4x4x4 --beta 5
+refuses 2 '--n-sources has no effect without --modes N' 1 bench solver $small --n-sources 3
+refuses 2 '--shifts has no effect without --solvers multishift' 1 bench solver $small --solvers cg,gcr --shifts 0,1
+refuses 2 '--precondition has no effect without --solvers fcg or gcr' 1 bench solver $small --precondition chebyshev
 refuses 2 '--solvers must be one of cg.block' 1 bench solver $small --solvers cg,gmres
 refuses 2 '--inner must be one of none' 1 bench solver $small --inner double
 refuses 2 '--operators must be one of 18.12.8' 1 bench solver --dims 4x4x4x4 --operators cpu_simd:none:17

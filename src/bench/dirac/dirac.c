@@ -190,7 +190,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                 bench.copy_gbytes_per_s, bench.copy_min, bench.copy_max, bench.copy_bytes);
   cJSON_AddItemToObject(report.root, "rows", bench.rows);
   cJSON_AddItemToObject(report.root, "skipped", bench.skipped);
-  if (status == MD_OK && !matvec)
+  if (status == MD_OK && !matvec && bench.rows->child)
     md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB per rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
   if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);

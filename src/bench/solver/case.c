@@ -121,7 +121,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
   md_status status =
       md_solve_cg(s->bench->context, outer, &s->exact, &request, s->x, s->b, &result);
   if (status == MD_OK && result.interrupted)
-    status = md_interrupt_check(s->bench->context, "bench solver");
+    status = md_interrupt_check(s->bench->context, s->bench->command);
   if (status == MD_OK) {
     s->f.iterations += result.iterations;
     s->of_parts += of_parts(&result, rhs_block(s));
@@ -148,7 +148,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
   md_status status = md_solve_multishift(s->bench->context, iterating(s), &s->exact, &request,
                                          s->shifted, &s->b[MD_EVEN], &result);
   if (status == MD_OK && result.interrupted)
-    status = md_interrupt_check(s->bench->context, "bench solver");
+    status = md_interrupt_check(s->bench->context, s->bench->command);
   if (status == MD_OK) {
     s->f.iterations = s->of_parts = result.iterations;
     s->f.double_iterations = result.double_iterations;
@@ -167,7 +167,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
 static md_status run_once(solve *s, int max_iterations) {
   const double m = s->c->mass;
   md_status status = MD_OK;
-  md_progress progress = md_progress_of_run(s->bench->context, "bench solver");
+  md_progress progress = md_progress_of_run(s->bench->context, s->bench->command);
   md_progress_update(&progress, -1.0, "mass %g, %s, %s, inner %s, %d right-hand side%s", m,
                      md_solver_kind_name(s->c->kind), s->c->backend,
                      md_precision_name(s->c->request.precision), s->c->request.n_rhs,

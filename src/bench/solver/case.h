@@ -12,6 +12,7 @@
 /* One run of bench solver: what its solves share. */
 typedef struct md_solver_bench {
   md_context *context;
+  const char *command; /* "bench solver" or whose part it is */
   const md_action_links *links;
   const md_halo_request *halo;
   md_solver_options how; /* the preconditioner of solvers that take one */

@@ -154,7 +154,7 @@ static md_status find(md_solver_bench *bench, md_dirac *dirac, const md_solver_m
     return status;
   }
   if (status == MD_OK && !found.converged) {
-    status = md_interrupt_check(bench->context, "bench solver");
+    status = md_interrupt_check(bench->context, bench->command);
     if (status == MD_OK)
       status = md_fail(bench->context, MD_UNREACHED,
                        "%d modes must converge to %g, %d did after %d restart%s; raise --modes-tol",

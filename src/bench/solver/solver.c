@@ -93,7 +93,7 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
                               .mass = mass};
           md_physics_apply(&s->physics, &c.request);
           MD_TRY(md_solver_bench_case(bench, &c));
-          MD_TRY(md_interrupt_check(bench->context, "bench solver"));
+          MD_TRY(md_interrupt_check(bench->context, bench->command));
         }
     }
   return MD_OK;
@@ -155,6 +155,30 @@ static md_status time_solves(md_solver_bench *bench, const settings *s, md_repor
   md_modes_destroy(&bench->modes);
   md_action_links_destroy(&links);
   return status;
+}
+
+/* No option that does nothing. */
+static md_status check_needs(md_context *context, const md_option *options, int count,
+                             const settings *s) {
+  bool shifts = false, preconditioned = false;
+  for (int k = 0; k < s->solvers.count; k++) {
+    const int kind = s->solvers.value[k];
+    shifts = shifts || kind >= MD_BENCH_MULTISHIFT;
+    preconditioned = preconditioned || (kind < MD_BENCH_DEFLATED &&
+                                        md_solvers()[kind]->takes & MD_TAKES_PRECONDITION);
+  }
+  const struct {
+    const char *names, *needed;
+    bool there;
+  } needs[] = {{"sweeps", "--dims AxBxCxD", s->dims[0] != 0},
+               {"beta", "--sweeps N", s->sweeps > 0},
+               {"modes-tol|modes-store|n-sources", "--modes N", s->modes > 0},
+               {"shifts", "--solvers multishift, refined or separate", shifts},
+               {"precondition|degree", "--solvers fcg or gcr", preconditioned}};
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    MD_TRY(
+        md_options_need(context, options, count, needs[i].names, needs[i].there, needs[i].needed));
+  return MD_OK;
 }
 
 static md_status read_settings(md_context *context, settings *s, md_solver_bench *bench, int argc,
@@ -222,6 +246,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
       "minidirac bench solver --lattice inputs/beta6.0_8x8x8x8.h5 --rhs 1,16 --inner none,single"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &s->common, argc, argv));
   if (s->common.help) return MD_OK;
+  MD_TRY(check_needs(context, options, COUNT, s));
   if (s->inner.all) s->inner.count--; /* but for auto */
   MD_TRY(md_solver_options_read(context, &bench->how, false, false, s->modes > 0));
   const bool files = s->lattice || s->physics.fat_file;
@@ -250,6 +275,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   settings s;
   md_report report;
   md_solver_bench bench = {.context = context,
+                           .command = "bench solver",
                            .halo = &s.halo,
                            .how = {.solver = "fcg", .precondition = "none"},
                            .tolerance = 1e-12,

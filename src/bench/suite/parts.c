@@ -159,6 +159,7 @@ static void judge(md_suite *suite, cJSON *row) {
 
 md_status md_suite_solve(md_suite *suite, int n_rhs) {
   md_solver_bench bench = {.context = suite->context,
+                           .command = "bench suite",
                            .links = &suite->links,
                            .halo = &suite->halo,
                            .tolerance = MD_SUITE_TOLERANCE,
