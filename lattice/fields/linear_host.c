@@ -11,13 +11,15 @@ enum {
   MOST_LANES = 2 * MD_MAX_RHS,
   MOST_SITES = MOST_LANES / 2,                 /* of a strip of one right-hand side */
   MOST_REALS = MD_MAX_COMPONENTS * MD_MAX_RHS, /* of a strip */
+  LONG_ROW = DIRECT ? 32 : MOST_LANES,         /* lanes: with more the loops gain nothing */
   BUFFER = DIRECT ? 1 : MOST_REALS + 80 /* of one that is converted; no multiple of 4 KiB apart */
 };
 _Static_assert(MOST_SITES *MD_MAX_COMPONENTS <= MOST_REALS, "one right-hand side");
 
 /* Work goes in strips: `planes` rows of `lanes` consecutive reals. With one right-hand side a strip
  * is up to MOST_SITES neighbouring sites of a row, a plane for each component; with many it is as
- * many sites as one row holds whole, or one site in equal rows of whole n_rhs complex numbers.
+ * many sites as one row holds whole, or one site in equal rows of whole n_rhs complex numbers, of
+ * one where that is long.
  * Lanes map to right-hand sides by their index, so both layouts run through the same loops. */
 typedef struct strip {
   int64_t site, start, apart;       /* first site; in the field: first real, from plane to plane */
@@ -29,6 +31,7 @@ typedef struct strip {
 /* Rows of a site with many right-hand sides, each of at most MOST_LANES. */
 static inline int rows_of_many(const md_field *f) {
   const int numbers = f->components / 2;
+  if (2 * f->n_rhs >= LONG_ROW) return numbers;
   int rows = (numbers * 2 * f->n_rhs + MOST_LANES - 1) / MOST_LANES;
   while (numbers % rows != 0) rows++;
   return rows;
@@ -37,7 +40,8 @@ static inline int rows_of_many(const md_field *f) {
 /* The strips of a field: the sites of a strip, and of that from site i. */
 static inline int sites_per_strip(const md_field *f) {
   const int reals = f->components * f->n_rhs;
-  return md_field_planar(f) ? MOST_SITES : reals < MOST_LANES ? MOST_LANES / reals : 1;
+  if (md_field_planar(f)) return MOST_SITES;
+  return 2 * f->n_rhs < LONG_ROW && reals < MOST_LANES ? MOST_LANES / reals : 1;
 }
 static inline int sites_from(const md_field *f, int64_t i) {
   const int most = sites_per_strip(f);

@@ -304,11 +304,15 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       "eigenvalues are larger by the mass squared. With four spins they are those of S S^dag of\n"
       "a mass, S the Schur complement of M on even sites.",
       "minidirac eigen inputs/beta6.0_8x8x8x8.h5 --modes 16 --output modes.h5"};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &r->run.common,
-                         argc, argv));
+  enum { COUNT = sizeof options / sizeof *options };
+  MD_TRY(md_options_read(context, &text, options, COUNT, &r->run.common, argc, argv));
   if (r->run.common.help) return MD_OK;
+  MD_TRY(md_options_need(context, options, COUNT, "store", r->output != NULL, "--output MODES.h5"));
   if (r->output) {
     const md_lattice_format *format = md_vectors_format_of(r->output, NULL);
+    const bool own = !format->compose;
+    MD_TRY(md_options_need(context, options, COUNT, "store", own, "an --output in HDF5"));
+    if (!own) r->store = md_precision_name(md_vectors_precision(format));
     MD_TRY(md_vectors_check(context, format, md_vectors_precision(format), (int)r->modes, true));
   }
   MD_TRY(md_run_check(context, "eigen", &r->run));

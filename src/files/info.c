@@ -110,7 +110,7 @@ static void describe(const md_context *context, md_report *report, const char *p
          info->read_s, (double)info->file_bytes * 1e-9 / info->read_s);
 }
 
-static void print_records(const md_context *context, const md_notes *notes) {
+static void print_records(const md_context *context, const md_notes *notes, bool described) {
   if (notes->record_count > 0) md_say(context, "records\n");
   for (int i = 0; i < notes->record_count; i++) {
     const md_record *r = &notes->records[i];
@@ -118,8 +118,9 @@ static void print_records(const md_context *context, const md_notes *notes) {
            r->message_end ? "ME" : "", r->type, (long long)r->bytes, (long long)r->offset,
            r->detail);
   }
-  md_say(context, "departures from the format's rules: %s\n",
-         notes->departure_count > 0 ? "" : "none");
+  if (described || notes->departure_count > 0)
+    md_say(context, "departures from the format's rules: %s\n",
+           notes->departure_count > 0 ? "" : "none");
   for (int i = 0; i < notes->departure_count; i++) md_say(context, "  %s\n", notes->departures[i]);
 }
 
@@ -207,7 +208,7 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
     report_notes(&report, &info.notes);
     status = describe_other(context, &report, path, common.grid, &info);
   }
-  print_records(context, &info.notes);
+  print_records(context, &info.notes, info.described);
   if (info.described) describe_texts(context, &report, &info.notes.texts);
   if (info.described && links) describe_links(context, &report, geometry ? &gauge : NULL, &info);
   if (status == MD_OK && links) status = describe_loop(context, &report, &gauge, &info);

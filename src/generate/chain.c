@@ -64,13 +64,19 @@ static md_status add_texts(md_context *context, const md_generate_request *r, co
   return status;
 }
 
+bool md_chain_fits(const md_lattice_format *format) {
+  return md_lattice_format_holds(format, MD_DOUBLE) &&
+         md_lattice_format_keeps(format, record_name, "");
+}
+
 md_status md_chain_save(md_context *context, const char *path, const md_lattice_format *format,
                         const md_generate_request *r, const md_chain *c, const md_gauge *gauge) {
   md_file_texts texts = {0};
-  const bool holds = md_lattice_format_holds(format, r->precision);
+  const md_precision wish = path == r->checkpoint ? MD_DOUBLE : r->precision;
+  const bool holds = md_lattice_format_holds(format, wish);
   md_status status = md_agree(context, add_texts(context, r, c, &texts));
   const md_lattice_output output = {.format = format,
-                                    .precision = holds ? r->precision : MD_SINGLE,
+                                    .precision = holds ? wish : MD_SINGLE,
                                     .texts = &texts,
                                     .keep_old = !r->force && path != r->checkpoint};
   if (status == MD_OK) status = md_lattice_save_as(context, path, &output, gauge);

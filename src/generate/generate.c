@@ -61,12 +61,17 @@ static md_status check(md_context *context, md_generate_request *r, const md_opt
         md_warn(context, "--%s has no effect with --start %s", of_chain[i], r->start);
   r->space = is_word(r->on, "gpu") ? MD_DEVICE : MD_HOST;
   if (r->discard < 0) r->discard = r->sweeps / 2;
-  if (r->discard >= r->sweeps)
+  if (is_word(r->start, "heatbath") && r->discard >= r->sweeps)
     return md_fail(context, MD_INPUT, "--discard must be below --sweeps %lld, got %lld", r->sweeps,
                    r->discard);
   MD_TRY(md_lattice_format_find(context, r->output, r->format_name, &r->format));
   if (r->checkpoint)
     MD_TRY(md_lattice_format_find(context, r->checkpoint, r->format_name, &r->checkpoint_format));
+  if (r->checkpoint && !md_chain_fits(r->checkpoint_format))
+    return md_fail(context, MD_INPUT,
+                   "--checkpoint needs a format that holds links in double and the record of their "
+                   "chain, got %s; use hdf5",
+                   md_lattice_format_name(r->checkpoint_format));
   return choose_precision(context, r);
 }
 

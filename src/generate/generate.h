@@ -45,8 +45,11 @@ md_status md_chain_find(md_context *context, const md_file_texts *texts, md_chai
  * due. Collective. */
 md_status md_chain_run(md_context *context, const md_generate_request *r, md_gauge *gauge,
                        md_chain *c);
+/* Whether a chain goes on from such a file with the same bits. Local. */
+bool md_chain_fits(const md_lattice_format *format);
 /* Writes the links with the chain's record and its newest plaquettes, where the format has a place
- * for them; without --force every file but the checkpoint is to be new. Collective. */
+ * for them; without --force every file but the checkpoint, which is in double, is to be new.
+ * Collective. */
 md_status md_chain_save(md_context *context, const char *path, const md_lattice_format *format,
                         const md_generate_request *r, const md_chain *c, const md_gauge *gauge);
 /* The name of the links after that sweep of the chain: out.h5, 120: out.000120.h5. */

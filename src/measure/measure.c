@@ -169,6 +169,14 @@ static void report_settings(const md_study_run *r, md_report *report) {
   for (int a = 0; a < o->actions.count; a++)
     cJSON_AddItemToArray(actions,
                          cJSON_CreateString(md_action_name((md_action)o->actions.value[a])));
+  cJSON *physics = cJSON_AddArrayToObject(root, "physics");
+  for (int a = 0; a < o->actions.count; a++) {
+    const md_physics_options of = md_study_physics(o, a);
+    const md_backend_request request = md_study_request(o, a);
+    char words[MD_PHYSICS_WORDS_BYTES];
+    cJSON_AddItemToArray(physics,
+                         cJSON_CreateString(md_physics_words(&of, &request, words, sizeof words)));
+  }
   md_report_reals(root, "masses", o->masses.value, o->masses.count);
   cJSON *sources = cJSON_AddArrayToObject(root, "sources");
   for (int i = 0; i < o->sources.count; i++)

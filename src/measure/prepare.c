@@ -220,11 +220,13 @@ static md_status look(md_study_run *r, int lattice, bool *known) {
   memcpy(found.dims, plan.global, sizeof found.dims);
   status = hear(r, status, &found, sizeof found);
   if (status != MD_OK) return md_study_leave_out(r, lattice, status);
-  memcpy(l->stated, found.stated, sizeof found.stated);
   if (!*known) memcpy(s->dims, found.dims, sizeof s->dims);
   *known = true;
   if (found.modes_bytes > r->modes_bytes) r->modes_bytes = found.modes_bytes;
-  if (memcmp(s->dims, found.dims, sizeof s->dims) == 0) return MD_OK;
+  if (memcmp(s->dims, found.dims, sizeof s->dims) == 0) {
+    memcpy(l->stated, found.stated, sizeof found.stated);
+    return MD_OK;
+  }
   status =
       md_fail(r->whole, MD_INPUT,
               "the extents must be %dx%dx%dx%d as those of the other lattices, got %dx%dx%dx%d in "
@@ -360,6 +362,9 @@ static md_status check_repeats(md_study_run *r) {
       const md_study_lattice *a = &s->lattice[j], *b = &s->lattice[k];
       const char *checksum = shared(a, b);
       if (!checksum || a->state == MD_LATTICE_SKIPPED || b->state == MD_LATTICE_SKIPPED) continue;
+      /* One of two headers that state the same may be damaged: the links tell, once they are read.
+       */
+      if (s->options.keep_going && !md_study_has(s, j) && !md_study_has(s, k)) continue;
       const bool later = md_study_has(s, j) || !md_study_has(s, k);
       const md_status status = refuse_repeat(r->whole, s, later ? k : j, later ? j : k, checksum);
       MD_TRY(md_study_leave_out(r, later ? k : j, status));
@@ -409,5 +414,7 @@ md_status md_study_prepare(md_study_run *r) {
   MD_TRY(require_memory(r));
   MD_TRY(md_agree(r->whole, md_study_records_create(r->whole, s)));
   if (s->options.resume) MD_TRY(md_study_load(r->whole, s));
+  r->skipped = 0; /* but for those that have results */
+  for (int k = 0; k < s->lattices; k++) r->skipped += s->lattice[k].state == MD_LATTICE_SKIPPED;
   return check_sameness(r);
 }

@@ -231,6 +231,8 @@ static md_status solve_apart(work *w) {
                                  .guess =
                                      m > 0 && !w->midpoint->components ? &e->x[MD_EVEN] : NULL};
     md_solver_options_apply(&o->how, &request);
+    if (md_counts(w->context) && request.precondition == MD_PRECONDITION_MODES)
+      request.precondition = MD_PRECONDITION_NONE; /* it is of the modes, which are not read yet */
     md_solver_result result;
     const md_memory_need mark = md_memory_mark(w->context);
     md_status status =

@@ -241,6 +241,8 @@ md_status md_study_load(md_context *context, md_study *s) {
       break;
     }
     move(s, k, array, place, true);
+    if (s->lattice[k].state == MD_LATTICE_SKIPPED)
+      md_warn(context, "%s keeps the results that %s has of it", name, s->options.output);
     s->lattice[k].state = MD_LATTICE_RESUMED;
   }
   free(data);

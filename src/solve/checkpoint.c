@@ -1,4 +1,5 @@
 #include "io/propagator.h"
+#include "lattice/fields/linear.h"
 #include "solve/solve.h"
 
 #include <math.h>
@@ -159,15 +160,16 @@ static int add_numbers(md_cg_state *s, int64_t *rhs_iterations, int iteration, b
 
 /* The numbers of the parts before a state's own, after the state's; returns how many attributes
  * that is. */
-enum { PARTS = 3 };
+enum { PARTS = 4 };
 
 static int add_parts(const md_solver_parts *parts, int64_t rhs_iterations[MD_MAX_RHS],
-                     md_attribute *attributes) {
+                     double products[MD_MAX_RHS], md_attribute *attributes) {
   if (!parts || parts->first == 0) return 0;
   const md_solver_result *before = parts->before;
   const md_attribute list[PARTS] = {
       {"rhs_iterations_before", MD_ATTRIBUTE_INTEGER, parts->first, rhs_iterations},
       {"residuals_before", MD_ATTRIBUTE_REAL, parts->first, before->residuals},
+      {"products_before", MD_ATTRIBUTE_REAL, parts->first, products},
       {"residual_history_before", MD_ATTRIBUTE_REAL, before->iterations + 1, before->history}};
   memcpy(attributes, list, sizeof list);
   return PARTS;
@@ -203,6 +205,19 @@ static int list_fields(md_cg_state *s, md_named_field fields[FIELDS],
   return count;
 }
 
+/* Re <b, x> of every right-hand side: of a solution that belongs to its source, the same bits on
+ * all rank grids. Collective. */
+static md_status multiply_sources(md_context *context, const md_solve_run *run,
+                                  double products[MD_MAX_RHS]) {
+  double part[MD_MAX_RHS];
+  for (int r = 0; r < MD_MAX_RHS; r++) products[r] = 0.0;
+  for (int p = 0; p < MD_PARITIES; p++) {
+    MD_TRY(md_linear_dot(context, &run->of.b[p], &run->of.x[p], NULL, part));
+    for (int r = 0; r < run->of.x[p].n_rhs; r++) products[r] += part[r];
+  }
+  return MD_OK;
+}
+
 static md_status create_like(md_context *context, const md_field *field, md_precision precision,
                              md_field *copy) {
   const md_field_shape shape = {precision, MD_HOST, field->components, field->n_rhs, true, false};
@@ -216,6 +231,7 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   char names[FIELDS][NAME_BYTES];
   md_field host[FIELDS] = {0};
   int64_t rhs_iterations[MD_MAX_RHS], rhs_before[MD_MAX_RHS];
+  double products[MD_MAX_RHS];
   md_attribute attributes[KEYS + COUNTS + NUMBERS + PARTS];
   key k;
   static const md_solver_result none = {0};
@@ -230,7 +246,7 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
   if (first > 0) count += list_solutions(run, fields + count);
   for (int r = 0; r < s.n_rhs; r++) rhs_iterations[r] = s.result.rhs_iterations[r];
   for (int r = 0; r < first; r++) rhs_before[r] = before->rhs_iterations[r];
-  md_status status = MD_OK;
+  md_status status = first > 0 ? multiply_sources(context, run, products) : MD_OK;
   for (int f = 0; f < count && status == MD_OK; f++) {
     const md_field *from = fields[f].field;
     if (from->space == MD_HOST) continue;
@@ -247,7 +263,7 @@ md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
         (md_attribute){"start_norm2", MD_ATTRIBUTE_REAL, s.n_rhs, s.start_norm2};
     int numbers =
         add_numbers(&s, rhs_iterations, s.iteration, s.carries, attributes + KEYS + COUNTS + 1);
-    numbers += add_parts(s.parts, rhs_before, attributes + KEYS + COUNTS + 1 + numbers);
+    numbers += add_parts(s.parts, rhs_before, products, attributes + KEYS + COUNTS + 1 + numbers);
     status = md_checkpoint_write(context, run->options.checkpoint, fields, count, attributes,
                                  KEYS + COUNTS + 1 + numbers);
   }
@@ -344,12 +360,34 @@ md_status md_solve_checkpoint_load(md_context *context, const md_solve_run *run,
   return MD_OK;
 }
 
+/* What stands beside the solutions: the tolerance that they meet, and their sources. */
+static md_status check_parts(md_context *context, const md_solve_run *run,
+                             const md_solver_parts *parts, const double there[MD_MAX_RHS]) {
+  double products[MD_MAX_RHS];
+  MD_TRY(multiply_sources(context, run, products));
+  for (int r = 0; r < parts->first; r++) {
+    const double residual = parts->before->residuals[r];
+    if (!(residual <= run->options.tolerance))
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %s must be of this --tol or a smaller one, %g, got a residual of "
+                     "%g",
+                     run->options.checkpoint, run->options.tolerance, residual);
+    if (!(products[r] == there[r]))
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %s must belong to this solve: <b, x> of right-hand side %d is "
+                     "%.9g there, %.9g here; give the same source",
+                     run->options.checkpoint, r, there[r], products[r]);
+  }
+  return MD_OK;
+}
+
 md_status md_solve_checkpoint_load_parts(md_context *context, const md_solve_run *run,
                                          md_solver_parts *parts) {
   const md_geometry *geometry = run->links.geometry;
   const char *path = run->options.checkpoint;
   md_solver_result *before = parts->before;
   int64_t counts[COUNTS], rhs_iterations[MD_MAX_RHS];
+  double products[MD_MAX_RHS];
   md_attribute attributes[PARTS];
   md_named_field fields[2 * MD_PARITIES];
   MD_TRY(load_counts(context, run, counts));
@@ -359,16 +397,12 @@ md_status md_solve_checkpoint_load_parts(md_context *context, const md_solve_run
   before->updates = (int)counts[UPDATES_BEFORE];
   before->restarts = (int)counts[RESTARTS_BEFORE];
   before->projections = (int)counts[PROJECTIONS_BEFORE];
-  add_parts(parts, rhs_iterations, attributes);
+  add_parts(parts, rhs_iterations, products, attributes);
   const int count = list_solutions(run, fields);
   MD_TRY(md_checkpoint_read(context, path, geometry, fields, count, attributes, PARTS));
+  MD_TRY(check_parts(context, run, parts, products));
   for (int r = 0; r < parts->first; r++) {
     before->rhs_iterations[r] = (int)rhs_iterations[r];
-    if (!(before->residuals[r] <= run->options.tolerance))
-      return md_fail(context, MD_INPUT,
-                     "checkpoint %s must be of this --tol or a smaller one, %g, got a residual "
-                     "of %g",
-                     path, run->options.tolerance, before->residuals[r]);
     before->relative_residual = fmax(before->relative_residual, before->residuals[r]);
   }
   for (int i = before->iterations + 1; i <= run->options.max_iterations; i++)

@@ -17,8 +17,9 @@ typedef struct observer {
   md_context *context;
   md_solve_run *run;
   md_progress progress;
-  int from; /* the iteration that this run, or a part of it, begins at */
-  int part; /* its first right-hand side */
+  int from;        /* the iteration that this run, or a part of it, begins at */
+  int begin, part; /* first right-hand sides: of the part that this run begins with, and of that
+                      which iterates, -1 before the first iteration */
 } observer;
 
 /* A state that cannot be written ends no solve: the first one of a row is a warning, and what
@@ -29,6 +30,7 @@ static md_status save(void *user, const md_cg_state *state) {
   const md_status status = md_solve_checkpoint_save(o->context, run, state);
   const bool before = run->checkpoint_message[0] != 0;
   run->checkpoint_message[0] = 0;
+  run->states++;
   if (status != MD_ENVIRONMENT) return status;
   run->checkpoint_failures++;
   snprintf(run->checkpoint_message, sizeof run->checkpoint_message, "%s", o->context->message);
@@ -42,11 +44,15 @@ static md_status observe(void *user, const md_cg_state *state) {
   observer *o = user;
   const md_solve_options *options = &o->run->options;
   const double *history = state->result.history;
-  char what[64] = "";
-  if (state->parts && state->parts->first != o->part) o->from = 0, o->part = state->parts->first;
-  if (state->parts)
-    snprintf(what, sizeof what, "right-hand side %d of %lld, ", o->part + 1, options->rhs);
-  md_run_progress(&o->progress, what, o->from, state->iteration, history[o->from],
+  if (state->parts && state->parts->first != o->part) {
+    const int done = state->parts->first - o->begin;
+    const double all = (double)(options->rhs - o->begin);
+    if (o->part >= 0) o->from = 0;
+    o->part = state->parts->first;
+    md_progress_piece(o->context, done / all, state->n_rhs / all, "right-hand side %d of %lld",
+                      o->part + 1, options->rhs);
+  }
+  md_run_progress(&o->progress, "", o->from, state->iteration, history[o->from],
                   history[state->iteration], options->tolerance);
   if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0 &&
       (!state->parts || state->parts->keeps))
@@ -64,7 +70,7 @@ static md_status resume(void *user, md_cg_state *state) {
 static md_status resume_parts(void *user, md_solver_parts *parts) {
   observer *o = user;
   const md_status status = md_solve_checkpoint_load_parts(o->context, o->run, parts);
-  if (status == MD_OK) o->part = parts->first;
+  if (status == MD_OK) o->begin = parts->first;
   return status;
 }
 
@@ -143,7 +149,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
 static md_status solve(md_context *context, md_solve_run *run) {
   md_solve_options *o = &run->options;
   md_equation *e = &run->of;
-  observer watch = {context, run, md_progress_start(context, "solve"), 0, 0};
+  observer watch = {context, run, md_progress_start(context, "solve"), 0, 0, -1};
   md_solver_request request = {.mass = o->mass,
                                .tolerance = o->tolerance,
                                .max_iterations = (int)o->max_iterations,
@@ -160,6 +166,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
   md_solver_options_apply(&o->how, &request);
   const md_status status =
       md_solve_cg(context, &e->dirac, md_equation_exact(e), &request, e->x, e->b, &run->result);
+  md_progress_pieces_end(context);
   md_progress_stop(&watch.progress);
   return status;
 }
@@ -212,6 +219,12 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
   if (o->checkpoint && run->checkpoint_message[0])
     snprintf(state, sizeof state, "its state is not in %.200s: %.400s", o->checkpoint,
              run->checkpoint_message);
+  else if (o->checkpoint && run->states == 0)
+    snprintf(
+        state, sizeof state,
+        "no state is in %.500s, as a right-hand side ran out of iterations before one was due; "
+        "raise --max-iter",
+        o->checkpoint);
   else if (o->checkpoint)
     snprintf(state, sizeof state, "%.600s has its state, go on with --resume", o->checkpoint);
   return md_fail(context, MD_ENVIRONMENT,

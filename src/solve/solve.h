@@ -44,7 +44,8 @@ typedef struct md_solve_run {
   md_field guess[MD_PARITIES];    /* of --guess: host, double */
   md_field midpoint[MD_PARITIES]; /* of domain walls, like of.x */
   md_solver_result result;
-  int checkpoint_failures;       /* states that could not be written */
+  int states;                    /* that were to be written */
+  int checkpoint_failures;       /* those that could not be */
   char checkpoint_message[1024]; /* why the last of them could not */
   md_solve_observables observed;
 } md_solve_run;

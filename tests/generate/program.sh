@@ -48,6 +48,7 @@ expect 2 'beta' --dims 4x4x4x4 --beta nan -o x.h5
 expect 2 'sweeps' --dims 4x4x4x4 --sweeps 0 -o x.h5
 expect 2 'discard' --dims 4x4x4x4 --sweeps 4 --discard 4 -o x.h5
 expect 2 'start' --dims 4x4x4x4 --start lukewarm -o x.h5
+expect 2 'checkpoint needs a format that holds links in double' --dims 4x4x4x4 --sweeps 2 -o x.h5 --checkpoint k.milc
 expect 2 'format' --dims 4x4x4x4 --start cold -o x.unknown
 expect 2 'precision single' --dims 4x4x4x4 --start cold --format milc --precision double -o x.milc
 expect 2 'given twice' --dims 4x4x4x4 -o x.h5 --output y.h5

@@ -169,6 +169,18 @@ for groups in 1 2; do
   [ "$(grep -c 'is left out' err)" = 4 ] || complain "--keep-going: $(cat err)"
   [ "$(key skipped kept.json)" = 4 ] && [ "$(key measured kept.json)" = 2 ] || complain "--keep-going: $(key skipped kept.json)"
 done
+# A damaged copy keeps no sound one out; results of a file that is gone, or has other extents, stay.
+on 1 $one --lattices 'flipped.h5 cfg2.h5' --output sound.h5 --keep-going --json sound.json 2>err
+[ $? = 1 ] && [ "$(key measured sound.json)" = 1 ] && grep -q 'flipped.h5 is left out' err || complain "a damaged copy: $(cat err)"
+cp cfg1.h5 gone.h5
+on 1 $one --lattices 'cfg2.h5 gone.h5' --output gone_study.h5 --json before.json || complain "gone.h5: exit $?"
+for other in none other; do
+  rm -f gone.h5
+  [ $other = none ] || cp other.h5 gone.h5
+  on 1 $one --lattices 'cfg2.h5 gone.h5' --output gone_study.h5 --resume --keep-going --json gone.json 2>err || complain "a file that is gone: $(cat err)"
+  grep -q 'gone.h5 keeps the results that gone_study.h5 has of it' err || complain "a file that is gone: $(cat err)"
+  [ "$(key resumed gone.json)" = 2 ] && [ "$(key skipped gone.json)" = 0 ] && [ "$(numbers gone.json)" = "$(numbers before.json)" ] || complain "a file that is gone: $(key resumed gone.json)"
+done
 on 1 $one --lattices 'none.h5 cut.h5' --output bad2.h5 --keep-going 2>err
 [ $? = 2 ] && grep -q 'error: none of the 2 lattices can be read' err || complain "no lattice at all: $(cat err)"
 refuses 1 'cfg1.h5: the true residual must be at most 1e-10, got' 2 $one --lattices cfg1.h5 --max-iter 3 --output bad2.h5
@@ -194,6 +206,10 @@ for way in '1 --groups 1' '2 --groups 2' '2 --inner half' '1 --solver block'; do
   '1 --groups 1') [ "$(key solver deflated.json)" = '"cg"' ] || complain "the masses of a deflated study are solved by $(key solver deflated.json)" && kept=$(numbers deflated.json) ;;
   '2 --groups 2') [ "$(numbers deflated.json)" = "$kept" ] || complain "deflated: other bits on two groups" ;;
   esac
+done
+for solver in fcg gcr; do
+  on 1 $one --lattices cfg1.h5 --deflate 'naive.{name}.h5' --solver $solver --precondition modes --output by_modes.h5 --force --json by_modes.json || complain "$solver, modes: exit $?"
+  [ "$(key precondition by_modes.json)" = '"modes"' ] || complain "$solver: $(key precondition by_modes.json)"
 done
 cp cfg2.h5 copy.h5 && cp naive.cfg1.h5 naive.copy.h5 && mkdir sub && cp cfg1.h5 sub/cfg1.v2.h5 && cp naive.cfg1.h5 sub/cfg1.v2.modes
 on 1 $one --lattices sub/cfg1.v2.h5 --deflate '{lattice}.modes' --output sub.h5 || complain "{lattice}: exit $?"

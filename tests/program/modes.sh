@@ -7,6 +7,8 @@ lattice=$work/lattice.h5
 on 1 generate --dims 4x4x4x8 --start hot --seed 1 --output "$lattice" --quiet || complain "generate: exit $?"
 on 1 eigen "$lattice" --modes 6 --output "$work/modes.h5" --json "$work/1.json" --quiet || complain "eigen --output: exit $?"
 [ "$(key output_written "$work/1.json")" = true ] && [ "$(key store "$work/1.json")" = '"double"' ] || complain "the report does not say what was written"
+refuses 2 '--store has no effect without an --output in HDF5' 1 eigen "$lattice" --modes 2 --output "$work/modes.lime" --store half
+refuses 2 '--store has no effect without --output MODES.h5' 1 eigen "$lattice" --modes 2 --store half
 for store in half fixed8; do
   on 1 eigen "$lattice" --modes 6 --output "$work/$store.h5" --store $store --quiet || complain "--store $store: exit $?"
 done

@@ -59,6 +59,16 @@ for with in '--inner half' '--inner bf16 --guess guess.h5 --deflate modes.h5'; d
   done || complain "$with: no right-hand side takes longer than those before it"
 done
 
+# The solutions that a state has belong to their sources.
+for seed in 1 2 3 4 5 6; do
+  on 1 solve small.h5 --mass 0.3 --tol 1e-2 --source random:$seed --rhs 3 --output src.h5 --force --quiet || complain "src.h5: exit $?"
+  later small.h5 --mass 0.3 --inner half --source file:src.h5 && break
+done
+on 1 solve small.h5 --mass 0.3 --tol 1e-2 --source random:9 --rhs 3 --output src.h5 --force --quiet || complain "src.h5: exit $?"
+[ "$(key rhs_block through.json)" != 1 ] ||
+  refuses 2 'must belong to this solve: <b, x> of right-hand side 0 is .* give the same source' 1 solve small.h5 --mass 0.3 --inner half \
+    --source file:src.h5 --checkpoint k.h5 --resume
+
 # The solution of a solve that --max-iter ends at a multiple of --checkpoint-every is written.
 with="solve small.h5 --mass 0.01 --quiet --checkpoint k.h5 --checkpoint-every 4 --max-iter 8"
 on 1 $with --json r.json --output x.h5 2>err

@@ -87,10 +87,10 @@ for ranks in 1 2; do
   [ ! -e "$work/chain.h5" ] || complain "a part of a chain was written as the whole"
 done
 ends INT 2 'the chain after sweep [0-9]+ of 100000; .*--from' \
-  generate --dims 8x8x8x8 --sweeps 100000 --output "$work/chain.h5" --checkpoint "$work/part.h5" --quiet
+  generate --dims 8x8x8x8 --sweeps 100000 --output "$work/chain.h5" --checkpoint "$work/part.h5" --precision single --quiet
 [ "$(key sweeps_done "$work/s.json")" -gt 0 ] || complain "no sweeps"
 on 1 info "$work/part.h5" --quiet --json "$work/part.json" || complain "the links of a part of a chain: exit $?"
-[ "$(key checksum "$work/part.json")" = '"ok"' ] || complain "the links of a part of a chain: $(key checksum "$work/part.json")"
+[ "$(key checksum "$work/part.json") $(key precision "$work/part.json")" = '"ok" "double"' ] || complain "the links of a part of a chain: $(key checksum "$work/part.json")"
 
 # The state that a signal leaves behind goes on as if there had been none; that of mixed CG goes on.
 for inner in none single; do
