@@ -31,7 +31,8 @@ class Solution:
 
 class Quark:
     """D on the links of an action, for `n_rhs` right-hand sides at once, to be applied and inverted
-    for any mass. The words are those of the options of `minidirac`.
+    for any mass. The words are those of the options of `minidirac`, but for an inner
+    precision `auto`, which goes by a mass.
 
     Fields are arrays [rhs, t, z, y, x, colour], or [t, z, y, x, colour] of one right-hand side, of numpy or with the
     CUDA array interface; results lie where they lie. Of the actions "wilson", "domainwall" and "mobius" they are
