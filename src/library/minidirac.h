@@ -14,14 +14,14 @@
  *   the same values but for data, and all get the same status.
  * - Handles are made by create, make, read and find, which assign NULL on failure, and ended by
  *   destroy, which takes NULL. What a handle was made of outlives it, the context all of them.
- * - Choices are words, those of the options of `minidirac` but for an inner precision `auto`, which
- *   goes by a mass: a word that is none is MD_INPUT, and the message lists them. A request is what
- * its function of defaults returns, with changes.
+ * - Choices are words, those of the options of `minidirac` but for `--inner auto`, which goes by a
+ *   mass: a word that is none is MD_INPUT, and the message lists them. A request is what its
+ *   function of defaults returns, with changes.
  * - Directions are x, y, z, t. An array of the caller lies on the host unless a function says "on
  *   the GPU", in double, complex numbers as (re, im), and holds the local block of the rank: the
- * whole lattice on one rank, else the part that md_lattice_layout tells. With T, Z, Y, X the
- * extents of that, links    [T][Z][Y][X][mu][row][column]  bare: no phases, no boundary sign
- *     fermions [right-hand side][T][Z][Y][X][colour]
+ *   whole lattice on one rank, else the part that md_lattice_layout tells. With its extents T, Z,
+ *   Y, X links are [T][Z][Y][X][mu][row][column], bare: no phases, no boundary sign; fermions are
+ *   [right-hand side][T][Z][Y][X][colour].
  * - M = m + D; D, phases and signs are those of docs/conventions.md. Masses and eigenvalues are in
  *   units of the inverse lattice spacing. */
 #include "base/status.h"
