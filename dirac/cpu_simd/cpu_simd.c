@@ -204,7 +204,7 @@ static bool multiplies(const void *state) {
  * where those fill less than three quarters of their vectors, else of one; and in 16 bits, whose
  * links are unpacked for each site, where few share that (bench/tried.md). */
 static bool alone(const md_backend_request *request) {
-  enum { FEW = 6 };
+  enum { FEW = 4 };
   const md_isa best = md_isa_best();
   const int row = 2 * request->n_rhs, widest = lanes_of(request->precision, best);
   const int padded = (row + widest - 1) / widest * widest;
