@@ -77,9 +77,8 @@ typedef struct md_cg_state {
   double tolerance, round_before;
   double *start_norm2;
   md_field *solved;
-  const md_solver_parts
-      *parts;      /* of which it is one, whose right-hand sides alone it has; or NULL */
-  int n_rhs, most; /* entries of the arrays; result.history has most + 1 */
+  const md_solver_parts *parts; /* one of which this is; NULL: it has all right-hand sides */
+  int n_rhs, most;              /* entries of the arrays; result.history has most + 1 */
   /* As far as it is known: what was counted, history and iterations of each right-hand side. */
   md_solver_result result;
 } md_cg_state;

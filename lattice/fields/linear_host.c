@@ -19,8 +19,8 @@ _Static_assert(MOST_SITES *MD_MAX_COMPONENTS <= MOST_REALS, "one right-hand side
 /* Work goes in strips: `planes` rows of `lanes` consecutive reals. With one right-hand side a strip
  * is up to MOST_SITES neighbouring sites of a row, a plane for each component; with many it is as
  * many sites as one row holds whole, or one site in equal rows of whole n_rhs complex numbers, of
- * one where that is long.
- * Lanes map to right-hand sides by their index, so both layouts run through the same loops. */
+ * one where that is long. Lanes map to right-hand sides by their index, so both layouts run through
+ * the same loops. */
 typedef struct strip {
   int64_t site, start, apart;       /* first site; in the field: first real, from plane to plane */
   int sites, planes, lanes, period; /* lanes that a right-hand side has one number in */
@@ -248,39 +248,33 @@ typedef struct sum_job {
   void (*add)(const struct sum_job *job, int64_t site, int sites, double *lane);
 } sum_job;
 
-/* Adds products of a row to its lanes, which are those of the sites and right-hand sides. */
-static inline void add_products(const strip *s, const double *products, double *lane) {
+/* Adds the products of two rows to the lanes of their sites and right-hand sides. */
+static inline void add_products(const strip *s, const MD_REAL *u, const MD_REAL *v, double *lane) {
   if (s->period == s->lanes) {
-    for (int l = 0; l < s->lanes; l++) lane[l] += products[l];
+    for (int l = 0; l < s->lanes; l++) lane[l] += (double)u[l] * (double)v[l];
     return;
   }
+  double products[MOST_LANES], *next = products;
   const int in_row = s->lanes / s->sites / s->period; /* numbers of a site */
+  for (int l = 0; l < s->lanes; l++) products[l] = (double)u[l] * (double)v[l];
   for (int i = 0; i < s->sites; i++, lane += s->period)
-    for (int k = 0; k < in_row; k++, products += s->period)
-      for (int l = 0; l < s->period; l++) lane[l] += products[l];
+    for (int k = 0; k < in_row; k++, next += s->period)
+      for (int l = 0; l < s->period; l++) lane[l] += next[l];
 }
 
 static void sum_product(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
   const strip ys = job->y == job->x ? xs : strip_load(job->y, site, sites, job->buffer[1]);
-  for (int c = 0; c < xs.planes; c++) {
-    const MD_REAL *u = xs.at + c * xs.distance, *v = ys.at + c * ys.distance;
-    double products[MOST_LANES];
-    for (int l = 0; l < xs.lanes; l++) products[l] = (double)u[l] * (double)v[l];
-    add_products(&xs, products, lane);
-  }
+  for (int c = 0; c < xs.planes; c++)
+    add_products(&xs, xs.at + c * xs.distance, ys.at + c * ys.distance, lane);
 }
 
 static void sum_turned(const sum_job *job, int64_t site, int sites, double *lane) {
   const strip xs = strip_load(job->x, site, sites, job->buffer[0]);
   const strip ys = strip_load(job->y, site, sites, job->buffer[1]);
   strip_turn(job->x, &xs, job->turned);
-  for (int c = 0; c < xs.planes; c++) {
-    double products[MOST_LANES];
-    for (int l = 0; l < xs.lanes; l++)
-      products[l] = (double)job->turned[c * xs.lanes + l] * (double)ys.at[c * ys.distance + l];
-    add_products(&xs, products, lane);
-  }
+  for (int c = 0; c < xs.planes; c++)
+    add_products(&xs, job->turned + c * xs.lanes, ys.at + c * ys.distance, lane);
 }
 
 /* The norm is that of what was stored, after rounding. */
@@ -296,9 +290,7 @@ static void sum_axpby(const sum_job *job, int64_t site, int sites, double *lane)
   const strip stored = strip_load(job->y, site, sites, ys.at);
   for (int c = 0; c < xs.planes; c++) {
     const MD_REAL *v = stored.at + c * stored.distance;
-    double products[MOST_LANES];
-    for (int l = 0; l < xs.lanes; l++) products[l] = (double)v[l] * (double)v[l];
-    add_products(&xs, products, lane);
+    add_products(&xs, v, v, lane);
   }
 }
 

@@ -362,8 +362,7 @@ static md_status check_repeats(md_study_run *r) {
       const md_study_lattice *a = &s->lattice[j], *b = &s->lattice[k];
       const char *checksum = shared(a, b);
       if (!checksum || a->state == MD_LATTICE_SKIPPED || b->state == MD_LATTICE_SKIPPED) continue;
-      /* One of two headers that state the same may be damaged: the links tell, once they are read.
-       */
+      /* One of two that state the same may be damaged: the links tell, once they are read. */
       if (s->options.keep_going && !md_study_has(s, j) && !md_study_has(s, k)) continue;
       const bool later = md_study_has(s, j) || !md_study_has(s, k);
       const md_status status = refuse_repeat(r->whole, s, later ? k : j, later ? j : k, checksum);
