@@ -40,6 +40,8 @@ for way in wilson "mobius --Ls 2 --inner single"; do # one after the other, wher
     [ "$(value $what rest)" = "$(value $what all)" ] || complain "$way: a resumed $what differs"
   done
 done
+on 1 solve --lattice "$lattice" --action mobius --Ls 2 --mass 0.1 --max-iter 3 --quiet --progress always 2>"$work/err"
+grep -q 'solve: right-hand side 1 of 12, .* iteration 1' "$work/err" || complain "how far a solve in parts is: $(cat "$work/err")"
 solved shifts 2 --action wilson --mass 0.1 --solver multishift --shifts 0,0.5 --output "$work/shift.h5"
 solved refined 1 --action wilson --mass 0.1 --solver multishift --shifts 0,0.5 --precision single --refine
 [ "$(grep -c '"relative_residual"' "$work/refined.json")" = 3 ] || complain "the rows of shifts"
