@@ -219,7 +219,7 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
   if (o->checkpoint && run->checkpoint_message[0])
     snprintf(state, sizeof state, "its state is not in %.200s: %.400s", o->checkpoint,
              run->checkpoint_message);
-  else if (o->checkpoint && run->states == 0)
+  else if (o->checkpoint && run->states == 0 && !o->resume)
     snprintf(
         state, sizeof state,
         "no state is in %.500s, as a right-hand side ran out of iterations before one was due; "
