@@ -307,16 +307,15 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
   enum { COUNT = sizeof options / sizeof *options };
   MD_TRY(md_options_read(context, &text, options, COUNT, &r->run.common, argc, argv));
   if (r->run.common.help) return MD_OK;
-  if (r->output) {
-    const md_lattice_format *format = md_vectors_format_of(r->output, NULL);
+  const md_lattice_format *format = r->output ? md_vectors_format_of(r->output, NULL) : NULL;
+  const bool other = format && format->compose; /* than HDF5 */
+  if (format)
     MD_TRY(md_vectors_check(context, format, md_vectors_precision(format), (int)r->modes, true));
-  }
   MD_TRY(md_run_check(context, "eigen", &r->run));
   MD_TRY(check_spins(context, r));
-  MD_TRY(md_options_need(context, options, COUNT, "store", r->output != NULL, "--output MODES.h5"));
-  if (!r->output || !md_vectors_format_of(r->output, NULL)->compose) return MD_OK;
-  MD_TRY(md_options_need(context, options, COUNT, "store", false, "an --output in HDF5"));
-  r->store = md_precision_name(md_vectors_precision(md_vectors_format_of(r->output, NULL)));
+  MD_TRY(md_options_need(context, options, COUNT, "store", format != NULL, "--output MODES.h5"));
+  MD_TRY(md_options_need(context, options, COUNT, "store", !other, "an --output in HDF5"));
+  if (other) r->store = md_precision_name(md_vectors_precision(format));
   return MD_OK;
 }
 

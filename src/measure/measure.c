@@ -53,7 +53,6 @@ static void take(md_study_run *r, int lattice, const outcome *found, bool *news,
          (size_t)r->study.record * sizeof(double));
   l->sums = found->sums;
   l->state = MD_LATTICE_MEASURED;
-  r->measured++;
   *news = true;
   say_lattice(r, lattice);
 }
@@ -201,23 +200,24 @@ static md_status finish(md_study_run *r, md_status status) {
   md_report report;
   char message[sizeof r->whole->message];
   snprintf(message, sizeof message, "%s", r->whole->message);
-  int resumed = 0;
-  for (int k = 0; k < s->lattices; k++) resumed += s->lattice[k].state == MD_LATTICE_RESUMED;
+  int of[MD_LATTICE_STATES] = {0};
+  for (int k = 0; k < s->lattices; k++) of[s->lattice[k].state]++;
+  const int measured = of[MD_LATTICE_MEASURED], resumed = of[MD_LATTICE_RESUMED];
+  const int skipped = of[MD_LATTICE_SKIPPED], kept = measured + resumed;
   MD_TRY(md_agree(r->whole, md_report_open(r->whole, "measure", &report)));
   report_settings(r, &report);
   md_report_geometry(&report, &r->plan);
-  md_report_add(report.root, "measured=%d resumed=%d skipped=%d", r->measured, resumed, r->skipped);
-  const int kept = r->measured + resumed;
+  md_report_add(report.root, "measured=%d resumed=%d skipped=%d", measured, resumed, skipped);
   const md_status analysed = md_study_analyse(r->whole, s, report.root);
   snprintf(r->whole->message, sizeof r->whole->message, "%s", message);
   if (status == MD_OK) status = analysed;
-  if (md_interrupt_name(r->whole) && kept + r->skipped < s->lattices && !r->unsaved)
+  if (md_interrupt_name(r->whole) && kept + skipped < s->lattices && !r->unsaved)
     status = md_fail(r->whole, MD_ENVIRONMENT, "%s ended the study after %d of %d lattice%s%s%s%s",
                      md_interrupt_name(r->whole), kept, s->lattices, md_plural(s->lattices),
                      kept ? "; " : "", kept ? s->options.output : "",
                      kept ? " has them, go on with --resume" : "");
-  else if (status == MD_OK && r->skipped > 0)
-    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", r->skipped, s->lattices,
+  else if (status == MD_OK && skipped > 0)
+    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", skipped, s->lattices,
                      s->lattices == 1 ? " was" : "s were");
   return md_report_close_after(r->whole, &report, s->options.run.common.json, status);
 }

@@ -53,7 +53,8 @@ typedef enum md_lattice_state {
   MD_LATTICE_WAITS,
   MD_LATTICE_MEASURED,
   MD_LATTICE_RESUMED, /* by an earlier run: it was in the file */
-  MD_LATTICE_SKIPPED  /* with --keep-going */
+  MD_LATTICE_SKIPPED, /* with --keep-going */
+  MD_LATTICE_STATES
 } md_lattice_state;
 
 /* What tells a lattice from others. */
@@ -170,8 +171,7 @@ typedef struct md_study_run {
   md_geometry plan;                               /* of its ranks, without tables */
   const char *backend, *packing, *packing_reason; /* of the last action */
   int rhs_block;                                  /* likewise: right-hand sides of a batch */
-  int waiting, begun; /* lattices that this run is to measure, and those that it has begun */
-  int measured, skipped;
+  int waiting, begun;  /* lattices that this run is to measure, and those that it has begun */
   bool unsaved;        /* the file lacks results, because it could not be written */
   int64_t modes_bytes; /* on a rank, the most that those of --deflate take for any lattice */
 } md_study_run;

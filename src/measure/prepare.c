@@ -187,7 +187,6 @@ md_status md_study_leave_out(md_study_run *r, int lattice, md_status status) {
   md_warn(r->whole, "%s is left out: %s", l->name, why);
   snprintf(l->reason, sizeof l->reason, "%.*s", (int)sizeof l->reason - 1, why);
   l->state = MD_LATTICE_SKIPPED;
-  r->skipped++;
   return MD_OK;
 }
 
@@ -413,7 +412,5 @@ md_status md_study_prepare(md_study_run *r) {
   MD_TRY(require_memory(r));
   MD_TRY(md_agree(r->whole, md_study_records_create(r->whole, s)));
   if (s->options.resume) MD_TRY(md_study_load(r->whole, s));
-  r->skipped = 0; /* but for those that have results */
-  for (int k = 0; k < s->lattices; k++) r->skipped += s->lattice[k].state == MD_LATTICE_SKIPPED;
   return check_sameness(r);
 }
