@@ -170,10 +170,11 @@ static md_status find_fastest(md_context *context, const int *local,
   if (best->backend) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "no backend of this build and machine serves action %s, precision %s, %s reals, "
-                 "packing %s, %d rhs%s",
+                 "packing %s, %d rhs%s%s",
                  md_action_name(request->action), md_precision_name(request->precision),
                  md_reconstruct_name(request->reconstruct), md_packing_name(request->packing),
-                 request->n_rhs, md_links_twisted(&request->twist) ? ", twisted links" : "");
+                 request->n_rhs, md_links_twisted(&request->twist) ? ", twisted links" : "",
+                 device ? "" : "; a GPU may, see docs/backends.md");
 }
 
 /* By its name. */

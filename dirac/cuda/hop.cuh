@@ -1,6 +1,5 @@
 #pragma once
 
-#include <math_constants.h>
 #include <type_traits>
 
 extern "C" {

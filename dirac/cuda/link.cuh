@@ -1,5 +1,7 @@
 #pragma once
 
+#include <math_constants.h>
+
 #include "lattice/fields/cuda/storage.cuh"
 #include "lattice/gauge/su3.h"
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/shared_copy.cuh"
+#include "dirac/cuda/spin_legs.cuh"
 
 /* The march of four spins (spin_march.h) as a kernel. A computing thread owns a column at one place
  * h of a row of the tile, which in each time slice is an output site, with a source site of the
