@@ -23,6 +23,9 @@ refuses 2 "2x3 does not make 1 rank$" 1 bench gemm --process-grid 2x3
 refuses 2 "--block takes" 1 bench gemm --block 0x4
 refuses 2 "none of them empty" 1 bench gemm --shapes 4x4x4,
 refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,2200000000x1x1 --baseline off
+refuses 2 '--block has no effect without a kernel over ranks' 1 bench gemm --shapes 8x8x8 --block 4x4
+refuses 2 '--panel has no effect without summa' 2 bench gemm --kernels block_cyclic --panel 4
+refuses 2 '--local-kernel has no effect without block_cyclic' 1 bench gemm --kernels cpu_tiled --local-kernel naive
 refuses 2 "block sizes must be" 1 bench gemm --kernels block_cyclic --block 9999999999x1
 refuses 2 "--check takes" 1 bench gemm --check maybe
 refuses 2 "--repeat must lie" 1 bench gemm --repeat 0

@@ -131,6 +131,10 @@ grep -q '^FAIL  no figure of merit: no solve passed' out && grep -qP '^\t"pass":
 grep -q 'must have a solve that ran' err || complain "a suite without a solve: $(cat err)"
 refuses 2 '--links-on must be one of auto.cpu.gpu' 1 bench suite --class XS --links-on device
 refuses 2 '--class must be one of XS.S.M.L.XL' 1 bench suite --class Q
+refuses 2 '--inner has no effect without --parts cg1 or cg16' 1 bench suite --class XS --parts hop --inner none
+refuses 2 '--transport has no effect without --parts hop, cg1' 1 bench suite --class XS --parts copy --transport staged
+refuses 2 '--repetitions has no effect without --parts copy' 1 bench suite --class XS --parts io --repetitions 1
+refuses 2 '--scratch has no effect without --parts io' 1 bench suite --class XS --parts copy --scratch .
 refuses 2 '--parts must be one of copy.hop' 1 bench suite --class XS --parts hops
 refuses 3 'nowhere' 2 bench suite --class XS --parts io --scratch "$work/nowhere"
 finish

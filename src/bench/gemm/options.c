@@ -160,6 +160,22 @@ static md_status read_kernels(md_context *context, const char *label, const char
   return MD_OK;
 }
 
+/* No option that does nothing. */
+static md_status check_needs(md_context *context, const md_option *options, int count,
+                             const md_gemm_order *o) {
+  bool method = false, panel = false, local = false;
+  for (int i = 0; i < o->entry_count; i++) {
+    const md_gemm_method *m = o->entries[i].method;
+    if (!m) continue;
+    method = true;
+    panel = panel || !m->from_root;
+    local = local || m->local_kernel;
+  }
+  MD_TRY(md_options_need(context, options, count, "block", method, "a kernel over ranks"));
+  MD_TRY(md_options_need(context, options, count, "panel", panel, "summa or scalapack"));
+  return md_options_need(context, options, count, "local-kernel", local, "block_cyclic or summa");
+}
+
 static md_status read_options(md_context *context, md_gemm_order *o, given *w, int argc,
                               char **argv) {
   md_gemm_request *r = &o->settings.request;
@@ -202,8 +218,9 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
       MD_CSV_OPTION(o->csv),
       MD_COMMON_OPTIONS(o->common),
   };
-  return md_options_read(context, &TEXT, options, sizeof options / sizeof *options, &o->common,
-                         argc, argv);
+  const int count = sizeof options / sizeof *options;
+  MD_TRY(md_options_read(context, &TEXT, options, count, &o->common, argc, argv));
+  return o->common.help ? MD_OK : check_needs(context, options, count, o);
 }
 
 static md_status read_grid(md_context *context, md_gemm_order *o, const given *w) {

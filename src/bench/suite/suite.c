@@ -227,6 +227,25 @@ static md_status check_parts(md_context *context, const md_choices *parts) {
   return MD_OK;
 }
 
+/* No option that does nothing. */
+static md_status check_needs(md_context *context, const md_option *options, int count,
+                             const md_choices *parts) {
+  unsigned given = 0;
+  for (int p = 0; p < parts->count; p++) given |= 1u << parts->value[p];
+  const unsigned copy = 1u << 0, hop = 1u << 1, solves = 3u << 2, halo = 1u << 4, io = 1u << 6;
+  const struct {
+    const char *names, *needed;
+    unsigned by;
+  } needs[] = {{"inner|seconds", "--parts cg1 or cg16", solves},
+               {"transport|check-halo|tune", "--parts hop, cg1, cg16 or halo", hop | solves | halo},
+               {"repetitions", "--parts copy, hop, cg1 or cg16", copy | hop | solves},
+               {"scratch", "--parts io", io}};
+  for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
+    MD_TRY(md_options_need(context, options, count, needs[i].names, given & needs[i].by,
+                           needs[i].needed));
+  return MD_OK;
+}
+
 static md_status read_settings(md_context *context, md_suite *suite, settings *s, int argc,
                                char **argv) {
   md_option options[] = {
@@ -276,6 +295,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
   suite->grid = s->common.grid;
   if (s->common.help) return MD_OK;
   MD_TRY(check_parts(context, &s->parts));
+  MD_TRY(check_needs(context, options, sizeof options / sizeof *options, &s->parts));
   return check_scratch(suite, s);
 }
 
