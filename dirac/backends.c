@@ -54,7 +54,7 @@ static md_status fail_packing(md_context *context, const md_backend *b,
   for (int p = 0; p < MD_PACKINGS; p++)
     if (b->packings & 1u << p)
       md_append(served, sizeof served, "%s%s", *served ? ", " : "", packing_names[p]);
-  return md_fail(context, MD_INPUT, "backend %s serves the packings %s, got %s; give --packing",
+  return md_fail(context, MD_INPUT, "backend %s serves the packings %s, got %s; take one of them",
                  b->name, served, md_packing_name(r->packing));
 }
 
@@ -163,10 +163,13 @@ static md_status consider_packings(md_context *context, const md_backend *b, con
 static md_status find_fastest(md_context *context, const int *local,
                               const md_backend_request *request, choice *best) {
   MD_TRY(check_reconstruct(context, request));
+  char before[sizeof context->message];
+  memcpy(before, context->message, sizeof before);
   const bool device = md_agree(context, md_device_open(context)) == MD_OK;
   for (const md_backend *const *b = md_backends(); *b; b++)
     if (!(*b)->unavailable && ((*b)->space == MD_HOST || device))
       (void)consider_packings(context, *b, local, request, best);
+  memcpy(context->message, before, sizeof before); /* what was tried in vain is no failure */
   if (best->backend) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "no backend of this build and machine serves action %s, precision %s, %s reals, "

@@ -21,8 +21,9 @@ static md_status check(md_context *context, const md_solver_job *job) {
 static bool record(block_cg *b) {
   md_cg_state *s = b->state;
   for (int j = 0; j < s->n_rhs; j++) {
+    const bool was_done = s->iteration > 0 && md_cg_done(b->request, s, j);
     s->r_norm2[j] = md_block_steps_norm2(&b->steps, j);
-    if (!md_cg_done(b->request, s, j)) s->result.rhs_iterations[j] = s->iteration;
+    if (s->iteration > 0 && !was_done) s->result.rhs_iterations[j] = s->iteration;
   }
   if (s->result.block_rank == 0 || b->steps.rank < s->result.block_rank)
     s->result.block_rank = b->steps.rank;

@@ -1,7 +1,9 @@
 #include "dirac/solvers/block_steps.h"
 #include "dirac/backend.h"
 #include "dirac/dense.h"
+#include "lattice/fields/linear.h"
 
+#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -210,9 +212,30 @@ static md_status take_residual(md_block_steps *b) {
   return MD_OK;
 }
 
+/* Sums are good to the rounding of the largest of those before them (md_block_wait), and directions
+ * have norm 1. So in double, where no caller has divided r by its norms, each column of r is
+ * divided by a power of two near its norm, its unit. */
+static md_status take_units(md_block_steps *b, double unit[MD_MAX_BLOCK]) {
+  double complex *by = b->matrix[MD_BLOCK_OTHER];
+  double norm2[MD_MAX_BLOCK];
+  for (int j = 0; j < b->n; j++) unit[j] = 1.0;
+  if (b->r->precision != MD_DOUBLE) return MD_OK;
+  MD_TRY(md_linear_norm2(b->context, b->r, NULL, norm2));
+  memset(by, 0, (size_t)b->n * (size_t)b->n * sizeof *by);
+  for (int j = 0; j < b->n; j++) {
+    if (norm2[j] > 0.0 && isfinite(norm2[j])) unit[j] = exp2(round(0.5 * log2(norm2[j])));
+    by[j * b->n + j] = 1.0 / unit[j];
+  }
+  const md_block_step step = {.b = (double *)by, .slot = -1};
+  return md_block_update(b->context, b->block, b->r, &step);
+}
+
 md_status md_block_steps_begin(md_block_steps *b) {
+  double unit[MD_MAX_BLOCK];
   for (int part = 0; part < MD_BLOCK_KEPT; part++) b->added[part] = b->count;
+  MD_TRY(take_units(b, unit));
   MD_TRY(take_residual(b));
+  for (int e = 0; e < b->n * b->n; e++) b->matrix[MD_BLOCK_C][e] *= unit[e % b->n];
   MD_TRY(md_agree(b->context, md_field_convert(b->context, turn(b), b->r)));
   const md_block_step step = {.b = (double *)b->matrix[MD_BLOCK_PENDING], .slot = OF_DIRECTIONS};
   return md_block_update(b->context, b->block, b->p, &step);

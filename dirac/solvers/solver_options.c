@@ -17,7 +17,8 @@ md_status md_solver_options_read(md_context *context, md_solver_options *o, bool
     return md_fail(context, MD_INPUT, "--degree needs --precondition chebyshev, got %s",
                    o->precondition);
   if (o->before == MD_PRECONDITION_MODES && !modes)
-    return md_fail(context, MD_INPUT, "--precondition modes needs --deflate MODES.h5");
+    return md_fail(context, MD_INPUT,
+                   "--precondition modes needs --deflate MODES.h5, or --modes N in bench solver");
   if (inner && (takes & MD_TAKES_PRECONDITION) && o->before != MD_PRECONDITION_CHEBYSHEV)
     return md_fail(context, MD_INPUT,
                    "--inner with --solver %s is the precision of --precondition chebyshev, got %s",

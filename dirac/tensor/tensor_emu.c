@@ -333,7 +333,7 @@ md_status md_tensor_check(md_context *context, const md_backend_request *request
     if (request->n_rhs < 2 && !spin)
       return md_fail(context, MD_INPUT,
                      "packing stacked has right-hand sides as tile rows and needs at least 2, got "
-                     "%d; use --rhs 8 or 16, or --packing block8",
+                     "%d; take 8 or 16, or packing block8",
                      request->n_rhs);
     return MD_OK;
   }

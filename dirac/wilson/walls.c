@@ -39,7 +39,7 @@ double md_wall_norm(const md_wall_matrix *m) {
 static bool quotient(int n, double mass, double unit, double hop, double over_unit, double over_hop,
                      md_wall_matrix *m) {
   const double r = -over_hop / over_unit, closed = over_unit * (1.0 + mass * pow(r, n));
-  if (!(fabs(over_unit) > 1e-6 && fabs(closed) > 1e-6 && fabs(closed) < 1e6)) return false;
+  if (!(fabs(over_unit) > 1e-6 && fabs(closed) > 1e-6 && fabs(closed) < 1e7)) return false;
   /* Slices follow from each other as long as that makes roundings smaller, not larger. */
   *m = (md_wall_matrix){n, unit, hop, over_unit, over_hop, mass, .dense = fabs(r) > 1.0};
   for (int k = 0; k < n; k++) {

@@ -90,6 +90,32 @@ static void dependent_sources(void **state) {
   problem_drop(&p);
 }
 
+/* Sources of any norms take the iterations of sources of one. */
+static void uneven_sources(void **state) {
+  static const double norms[] = {1e10, 1e-9, 1.0, 1e4};
+  const double nothing[4] = {0.0};
+  md_context *context = *state;
+  md_solver_result even, uneven;
+  double residuals[MD_MAX_RHS];
+  problem p;
+  problem_make(context, 4, &p);
+  MD_REQUIRE(context, solve(context, &p, "cpu_simd", &block, &even));
+  for (int k = 0; k < MD_PARITIES; k++) md_linear_axpby(nothing, &p.x[k], norms, &p.b[k]);
+  MD_REQUIRE(context, solve(context, &p, "cpu_simd", &block, &uneven));
+  problem_residuals(context, &p, block.mass, residuals);
+  for (int r = 0; r < 4; r++) {
+    md_require_at_most(residuals[r], 1.1 * block.tolerance, "uneven sources");
+    md_require_at_most(abs(uneven.rhs_iterations[r] - even.rhs_iterations[r]),
+                       0.02 * even.iterations, "iterations of a right-hand side");
+    assert_true(uneven.rhs_iterations[r] <= uneven.iterations);
+  }
+  md_require_at_most(abs(uneven.iterations - even.iterations), 0.02 * even.iterations,
+                     "iterations");
+  md_solver_result_free(&even);
+  md_solver_result_free(&uneven);
+  problem_drop(&p);
+}
+
 /* The same with iterations in `inner` under double. */
 static md_status solve_mixed(md_context *context, problem *p, md_precision inner,
                              const md_solver_request *request, md_solver_result *result) {
@@ -260,6 +286,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(fewer_iterations),
     cmocka_unit_test(improved_action),
     cmocka_unit_test(dependent_sources),
+    cmocka_unit_test(uneven_sources),
     cmocka_unit_test(history_does_not_depend_on_the_cut),
     cmocka_unit_test(narrow_iterations),
     cmocka_unit_test(dependent_sources_of_narrow_iterations),
