@@ -2,6 +2,8 @@
 #include "base/text.h"
 #include "gemm/matrix.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -47,11 +49,24 @@ static md_status check_matrix(md_context *context, const char *name, int64_t row
   return MD_OK;
 }
 
+/* A factor that rounding to the type of C would make another number. */
+static md_status check_factor(md_context *context, const char *name, double factor,
+                              md_gemm_precision precision) {
+  const bool wide = precision == MD_GEMM_DOUBLE;
+  const double size = fabs(factor), least = wide ? DBL_MIN : FLT_MIN;
+  if (size == 0.0 || (size >= least && size <= (wide ? DBL_MAX : FLT_MAX))) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "%s must be 0 or have a size from %.3g to %.3g in precision %s, got %g", name,
+                 least, wide ? DBL_MAX : FLT_MAX, md_gemm_precision_name(precision), factor);
+}
+
 md_status md_gemm_check(md_context *context, const md_gemm_problem *p) {
   if (p->m < 1 || p->n < 1 || p->k < 1)
     return md_fail(context, MD_INPUT, "sizes m, n, k must be at least 1, got %lldx%lldx%lld",
                    (long long)p->m, (long long)p->n, (long long)p->k);
   const size_t input = md_gemm_input_bytes(p->precision);
+  MD_TRY(check_factor(context, "alpha", p->alpha, p->precision));
+  MD_TRY(check_factor(context, "beta", p->beta, p->precision));
   MD_TRY(check_matrix(context, "A", p->m, p->k, p->lda, input));
   MD_TRY(check_matrix(context, "B", p->k, p->n, p->ldb, input));
   return check_matrix(context, "C", p->m, p->n, p->ldc, md_gemm_output_bytes(p->precision));

@@ -35,7 +35,9 @@ static double gamma_of(const md_gemm_problem *p) {
                           : p->precision == MD_GEMM_SINGLE ? 0x1p-24
                                                            : 0x1p-23;
   const double nu = (double)(p->k + 2) * roundoff;
-  return nu < 1.0 ? nu / (1.0 - nu) : INFINITY;
+  /* Of a sum of any length: C. Jeannerod, S. Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338. */
+  const double sum = 1.0 + (double)p->k * roundoff, two = (1.0 + roundoff) * (1.0 + roundoff);
+  return nu < 0.5 ? nu / (1.0 - nu) : sum * two - 1.0;
 }
 
 /* value[j] and modulus[j] <- row i of alpha A B + beta C and of its moduli. */

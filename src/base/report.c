@@ -242,17 +242,38 @@ md_status md_report_close_after(md_context *context, md_report *report, const ch
   return status;
 }
 
+/* In quotes where a comma or a quote would end the cell, as RFC 4180 says. */
+static void put_words(FILE *out, const char *words) {
+  const bool quoted = strpbrk(words, ",\"\n") != NULL;
+  if (quoted) fputc('"', out);
+  for (; *words; words++) {
+    if (*words == '"') fputc('"', out);
+    fputc(*words, out);
+  }
+  if (quoted) fputc('"', out);
+}
+
 static void csv_cell(FILE *out, const cJSON *item) {
   if (cJSON_IsArray(item)) {
     for (const cJSON *one = item->child; one; one = one->next)
       fprintf(out, "%s%.17g", one == item->child ? "" : "x",
               cJSON_IsNumber(one) ? one->valuedouble : NAN);
   } else if (cJSON_IsString(item))
-    fputs(item->valuestring, out);
+    put_words(out, item->valuestring);
   else if (cJSON_IsBool(item))
     fputs(cJSON_IsTrue(item) ? "true" : "false", out);
   else if (cJSON_IsNumber(item))
     fprintf(out, "%.10g", item->valuedouble);
+}
+
+/* The names of all cells, in the order in which rows first have them. */
+static cJSON *csv_head(const cJSON *rows) {
+  cJSON *head = cJSON_CreateObject();
+  for (const cJSON *row = rows->child; row; row = row->next)
+    for (const cJSON *cell = row->child; cell; cell = cell->next)
+      if (!cJSON_IsObject(cell) && !cJSON_HasObjectItem(head, cell->string))
+        cJSON_AddNullToObject(head, cell->string);
+  return head;
 }
 
 md_status md_report_csv(md_context *context, const cJSON *rows, const char *path) {
@@ -261,20 +282,15 @@ md_status md_report_csv(md_context *context, const cJSON *rows, const char *path
   size_t bytes = 0;
   FILE *out = open_memstream(&text, &bytes);
   md_status status = out ? MD_OK : md_fail_memory(context, 1, "CSV text");
-  for (const cJSON *row = rows->child; out && row; row = row->next) {
-    if (row == rows->child) {
-      for (const cJSON *cell = row->child; cell; cell = cell->next)
-        if (!cJSON_IsObject(cell))
-          fprintf(out, "%s%s", cell == row->child ? "" : ",", cell->string);
-      fputc('\n', out);
+  cJSON *head = out ? csv_head(rows) : NULL;
+  for (const cJSON *name = head ? head->child : NULL; name; name = name->next)
+    fprintf(out, "%s%s", name->string, name->next ? "," : "\n");
+  for (const cJSON *row = rows->child; head && row; row = row->next)
+    for (const cJSON *name = head->child; name; name = name->next) {
+      csv_cell(out, cJSON_GetObjectItemCaseSensitive(row, name->string));
+      fputc(name->next ? ',' : '\n', out);
     }
-    for (const cJSON *cell = row->child; cell; cell = cell->next) {
-      if (cJSON_IsObject(cell)) continue;
-      if (cell != row->child) fputc(',', out);
-      csv_cell(out, cell);
-    }
-    fputc('\n', out);
-  }
+  cJSON_Delete(head);
   if (out) fclose(out);
   if (status == MD_OK) status = put(context, path, text);
   free(text);
@@ -287,7 +303,7 @@ md_status md_report_finish(md_context *context, md_report *report, const cJSON *
   const bool due = md_report_is_due(context, status);
   memcpy(message, context->message, sizeof message);
   md_status written = due ? md_report_csv(context, rows, csv) : MD_OK;
-  const md_status closed = md_report_close(context, report, due && written == MD_OK ? json : NULL);
+  const md_status closed = md_report_close(context, report, due ? json : NULL);
   if (written == MD_OK) written = closed;
   return status != MD_OK ? md_fail(context, status, "%s", message) : written;
 }

@@ -72,7 +72,7 @@ static md_status begin(md_context *context, const char *path, const char *text) 
   tune->path = strdup(path);
   tune->writes = context->rank == 0;
   tune->chosen = cJSON_CreateArray();
-  tune->table = text ? cJSON_Parse(text) : cJSON_CreateObject();
+  tune->table = text ? cJSON_ParseWithOpts(text, NULL, true) : cJSON_CreateObject();
   if (!text) {
     cJSON_AddStringToObject(tune->table, "format", FORMAT);
     cJSON_AddArrayToObject(tune->table, "choices");

@@ -190,6 +190,7 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
+  MD_TRY(md_options_need(context, options, COUNT, "grid", false, "a lattice"));
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
   md_status status = time_sizes(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,

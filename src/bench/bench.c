@@ -34,7 +34,7 @@ md_status md_command_bench(md_context *context, int argc, char **argv) {
   md_interrupt_catch(context);
   for (int k = 0; k < KIND_COUNT; k++)
     if (strcmp(KINDS[k].name, name) == 0) return KINDS[k].run(context, argc - 1, argv + 1);
-  if (strcmp(name, "--help") != 0) {
+  if (strcmp(name, "--help") != 0 && strcmp(name, "-h") != 0) {
     md_suggestion nearest = md_suggest(name);
     for (int k = 0; k < KIND_COUNT; k++)
       md_suggest_name(&nearest, KINDS[k].name, strlen(KINDS[k].name));

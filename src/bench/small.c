@@ -200,12 +200,14 @@ static int64_t first_wrong(const call *c) {
   return wrong;
 }
 
-/* y against its bound gamma_(k+1) sum |a| |x|; integers have bound 0. */
+/* y against its bound gamma_(k+1) sum |a| |x|, or of so many roundings that gamma has none, their
+ * number times sum |a| |x| (C. Jeannerod, S. Rump, SIAM J. Matrix Anal. Appl. 34 (2013) 338);
+ * integers have bound 0. */
 static md_status check_gemv(const call *c) {
   const matrix *m = c->b->matrix;
   const md_small_type type = c->problem.type;
   const int64_t columns = c->problem.columns;
-  const double nu = (double)(columns + 1) * 0x1p-24, gamma = nu / (1.0 - nu);
+  const double nu = (double)(columns + 1) * 0x1p-24, gamma = nu < 0.5 ? nu / (1.0 - nu) : nu;
   for (int64_t i = 0; i < c->problem.rows; i++) {
     double sum = 0.0, modulus = 0.0;
     for (int64_t j = 0; j < columns; j++) {
@@ -424,7 +426,8 @@ static md_status read_options(bench *b, int argc, char **argv) {
       MD_CSV_OPTION(b->csv),
       MD_COMMON_OPTIONS(b->common)};
   const int skip = kind->blocks ? 0 : 1, count = sizeof options / sizeof *options - skip;
-  return md_options_read(b->context, &kind->text, options + skip, count, &b->common, argc, argv);
+  MD_TRY(md_options_read(b->context, &kind->text, options + skip, count, &b->common, argc, argv));
+  return md_options_need(b->context, options + skip, count, "grid", false, "a lattice");
 }
 
 /* The device where this build and machine have one; without, its kernels are left out with a note,

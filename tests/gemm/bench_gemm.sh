@@ -26,6 +26,10 @@ refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,
 refuses 2 '--block has no effect without a kernel over ranks' 1 bench gemm --shapes 8x8x8 --block 4x4
 refuses 2 '--panel has no effect without summa' 2 bench gemm --kernels block_cyclic --panel 4
 refuses 2 '--local-kernel has no effect without block_cyclic' 1 bench gemm --kernels cpu_tiled --local-kernel naive
+refuses 2 '--pitched has no effect without a kernel on a device' 1 bench gemm --kernels cpu_tiled --pitched
+refuses 2 'alpha must be 0 or have a size from 1.18e-38 to 3.4e.38 in precision single, got 1e.300' 1 bench gemm --kernels cpu_tiled --alpha 1e300
+refuses 2 'beta must be 0 or have a size from 2.23e-308' 1 bench gemm --kernels cpu_tiled --precision double --beta 1e-320
+refuses 3 'bench gemm timed nothing: slow above 1024' 1 bench gemm --shapes 1300x1000x1000 --kernels all --precision half
 refuses 2 "block sizes must be" 1 bench gemm --kernels block_cyclic --block 9999999999x1
 refuses 2 "--check takes" 1 bench gemm --check maybe
 refuses 2 "--repeat must lie" 1 bench gemm --repeat 0

@@ -13,6 +13,17 @@ for ranks in 1 2; do
   done
   grep -q 'not timed: block CG takes 2 to 64' "$work/out" || complain "no reason on the terminal"
 done
+# A table has the columns of all its rows, and words with commas in quotes.
+on 1 bench solver $small --solvers cg,fcg --inner none,auto --csv "$work/auto.csv" --quiet || complain "--inner none,auto: exit $?"
+if command -v python3 >/dev/null; then
+  python3 - "$work/auto.csv" <<'END' || complain "the table of --inner none,auto: $(cat "$work/auto.csv")"
+import csv, sys
+head, *rows = csv.reader(open(sys.argv[1]))
+assert len(rows) == 4 and all(len(row) == len(head) for row in rows)
+assert [bool(row[head.index("inner_reason")]) for row in rows] == [False, True, False, True], rows
+assert "," in rows[3][head.index("inner_reason")], rows
+END
+fi
 [ "$(grep -E '"(iterations|relative_residual)"' "$work/1.json")" = "$(grep -E '"(iterations|relative_residual)"' "$work/2.json")" ] ||
   complain "other numbers on 2 ranks"
 # GFLOP/s by MILC's count, of the whole lattice; of shifts there is none.

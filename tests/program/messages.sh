@@ -63,6 +63,9 @@ refuses 2 '--action has no effect with --kernel matvec' 1 bench dirac --kernel m
 refuses 2 '--rhs has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --rhs 4
 refuses 2 '--counts has no effect with --kernel stencil' 1 bench dirac --counts 64
 refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
+refuses 2 '--grid has no effect without a lattice' 2 bench copy --grid 1x1x1x2
+refuses 2 '--grid has no effect without a lattice' 1 bench transpose --grid 1x1x1x1
+refuses 2 '--solvers with --modes takes 63 names at most, got 64' 1 bench solver --dims 4x4x4x4 --modes 2 --solvers "$(printf 'cg,%.0s' {1..63})cg"
 refuses 2 'shifts must be a list of finite numbers' 1 $s --solver multishift --shifts 0.1,inf
 refuses 2 'mass must lie in 1e-06 to 100, got 0' 1 bench solver --dims 4x4x4x4 --mass 0.1,0
 refuses 2 "shapes takes MxNxK .*got '4x4x18446744073709551617'" 1 bench gemm --shapes 4x4x18446744073709551617
@@ -89,7 +92,7 @@ refuses 2 '--lattice is given twice' 1 info "$lattice" --lattice "$lattice"
 
 # What is missing, and what to do.
 refuses 2 '--resume needs --checkpoint FILE, the state that an earlier solve wrote with' 1 $s --resume
-refuses 2 'tensor_emu serves the packings single, diagonal, block8, stacked, got none; give --packing' 1 $s --backend tensor_emu --packing none
+refuses 2 'tensor_emu serves the packings single, diagonal, block8, stacked, got none; take one of them' 1 $s --backend tensor_emu --packing none
 if on 1 bench gemv --dims 8x8 --repeat 1 | grep -q 'host only'; then
   refuses 3 '--space device: .*; or take --space host' 1 bench gemv --space device
   refuses 3 'bench dirac timed nothing: (backend cuda is not available|GPU code needs the NVIDIA driver)' 1 bench dirac --dims 4x4x4x4 --backends cuda

@@ -95,7 +95,7 @@ on 1 info "$work/part.h5" --quiet --json "$work/part.json" || complain "the link
 # The state that a signal leaves behind goes on as if there had been none; that of mixed CG goes on.
 for inner in none single; do
   with="$endless --inner $inner --checkpoint $work/$inner.h5"
-  ends TERM 2 'the solve after .* has its state, go on with --resume' $with --max-iter 10000000 --checkpoint-every 9000000
+  ends TERM 2 'the solve after .* has its state, go on with --resume' $with --max-iter 10000000
   reached=$(key iterations "$work/s.json")
   on 1 $with --resume --max-iter $((reached + 30)) --json "$work/resumed.json" 2>"$work/err"
   [ $? = 1 ] || complain "resumed: $(cat "$work/err")"
@@ -108,6 +108,7 @@ done
 
 # bench and validate keep what they have.
 ends TERM 1 'bench dirac early' bench dirac --dims 8x8x8x8 --repetitions 100000 --backends cpu_simd --quiet
+ends TERM 1 'bench dirac early' bench dirac --kernel matvec --counts "$(printf '16777216,%.0s' {1..30})16777216" --repetitions 1000 --quiet
 ends TERM 1 'bench solver early' bench solver --lattice "$lattice" --mass 1e-5 --tol 1e-15 --max-iter 10000000 --inner none --quiet
 ends INT 1 'validate early' validate "$lattice" --mass 1e-6 --max-iter 10000000 --backend cpu_simd --quiet
 grep -q '"operation"' "$work/s.json" || complain "validate kept no rows"

@@ -128,9 +128,10 @@ refuses 2 '--parts must name each part once, got cg1 twice' 1 bench suite --clas
 on 1 bench suite --class XS --operators cuda:block8 --repetitions 1 --json unsolved.json >out 2>err
 [ $? = 3 ] || complain "a suite without a solve: $(tail -1 out) $(cat err)"
 grep -q '^FAIL  no figure of merit: no solve passed' out && grep -qP '^\t"pass":\s*false' unsolved.json || complain "a suite without a solve says $(tail -1 out)"
-grep -q 'must have a solve that ran' err || complain "a suite without a solve: $(cat err)"
+grep -q 'a suite with solves must have one that ran' err || complain "a suite without a solve: $(cat err)"
 refuses 2 '--links-on must be one of auto.cpu.gpu' 1 bench suite --class XS --links-on device
 refuses 2 '--class must be one of XS.S.M.L.XL' 1 bench suite --class Q
+refuses 3 'a suite with solves must have one that ran' 1 bench suite --class XS --parts cg1 --operators cpu_simd:none:8 --inner none
 refuses 2 '--inner has no effect without --parts cg1 or cg16' 1 bench suite --class XS --parts hop --inner none
 refuses 2 '--transport has no effect without --parts hop, cg1' 1 bench suite --class XS --parts copy --transport staged
 refuses 2 '--repetitions has no effect without --parts copy' 1 bench suite --class XS --parts io --repetitions 1

@@ -1,6 +1,7 @@
 #include "bench/dirac/case.h"
 
 #include "base/device.h"
+#include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/random.h"
@@ -160,7 +161,10 @@ static md_status bench_count(md_context *context, int64_t count, bool device, in
   products p;
   md_status status = prepare(context, count, device, &p);
   for (int k = 0; k < KERNEL_COUNT && status == MD_OK; k++)
-    if (device || KERNELS[k].packing < 0) status = bench_one(context, &p, k, repetitions, rows);
+    if (device || KERNELS[k].packing < 0) {
+      status = bench_one(context, &p, k, repetitions, rows);
+      if (status == MD_OK) status = md_interrupt_check(context, "bench dirac");
+    }
   release(&p);
   return status;
 }

@@ -4,6 +4,7 @@
 #include "bench/bench.h"
 #include "bench/gemm/case.h"
 
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -95,6 +96,7 @@ typedef struct bench {
   cJSON *rows;
   md_progress progress;
   int done, jobs;
+  char passed[256];    /* why 'all' passed over the first kernel that this build has */
   double worst_excess; /* of all checks, and whose it is */
   char worst[64];
 } bench;
@@ -198,6 +200,7 @@ static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_
                        (long long)shape->m, (long long)shape->n, (long long)shape->k);
     const char *reason =
         b->order.all ? reason_to_pass(b, &b->order.entries[i], &request.problem) : NULL;
+    if (reason && !*b->passed) snprintf(b->passed, sizeof b->passed, "%s", reason);
     if (!reason) status = run_entry(b, &b->order.entries[i], &request, &x, &results[count++]);
     if (status == MD_OK) status = md_interrupt_check(b->context, "bench gemm");
   }
@@ -297,6 +300,10 @@ static md_status run_all(bench *b) {
   cJSON_AddStringToObject(report.root, "baseline", b->order.baseline);
   if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->device.name);
   md_status status = run_shapes(b, cJSON_AddArrayToObject(report.root, "rows"));
+  int timed = cJSON_GetArraySize(b->rows); /* of rank 0 */
+  md_broadcast(b->context, &timed, sizeof timed);
+  if (status == MD_OK && timed == 0)
+    status = md_fail(b->context, MD_ENVIRONMENT, "bench gemm timed nothing: %s", b->passed);
   status =
       md_report_finish(b->context, &report, b->rows, b->order.csv, b->order.common.json, status);
   if (status == MD_OK && !(b->worst_excess <= 1.0))

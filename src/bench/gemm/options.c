@@ -163,15 +163,18 @@ static md_status read_kernels(md_context *context, const char *label, const char
 /* No option that does nothing. */
 static md_status check_needs(md_context *context, const md_option *options, int count,
                              const md_gemm_order *o) {
-  bool method = false, panel = false, local = false;
+  bool method = false, panel = false, local = false, device = false;
   for (int i = 0; i < o->entry_count; i++) {
     const md_gemm_method *m = o->entries[i].method;
+    device =
+        device || (m ? o->settings.request.kernel : o->entries[i].kernel)->space == MD_GEMM_DEVICE;
     if (!m) continue;
     method = true;
     panel = panel || !m->from_root;
     local = local || m->local_kernel;
   }
   MD_TRY(md_options_need(context, options, count, "block", method, "a kernel over ranks"));
+  MD_TRY(md_options_need(context, options, count, "pitched", device, "a kernel on a device"));
   MD_TRY(md_options_need(context, options, count, "panel", panel, "summa or scalapack"));
   return md_options_need(context, options, count, "local-kernel", local, "block_cyclic or summa");
 }

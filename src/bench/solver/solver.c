@@ -59,7 +59,7 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
          "ms/i/rhs    those over iterations and right-hand sides; loop: the iterations alone\n"
          "hops        share of the seconds that as many plain stencils take\n"
          "refine      iterations of all shifts after the common ones\n"
-         "speed-up    seconds per right-hand side of the mass's first line over those\n"
+         "speed-up    seconds per right-hand side of the mass's first converged line over those\n"
          "GF/s MILC   606 flops a site, iteration and right-hand side, 1187 with long links\n",
          d[0], d[1], d[2], d[3], thin ? "" : " of fat links",
          thin ? bench->links->plaquette : bench->links->fat_plaquette, words, bench->tolerance,
@@ -260,6 +260,9 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   bool deflated = s->modes == 0;
   for (int k = 0; k < s->solvers.count; k++)
     deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
+  if (!deflated && s->solvers.count == MD_LIST_MOST)
+    return md_fail(context, MD_INPUT, "--solvers with --modes takes %d names at most, got %d",
+                   MD_LIST_MOST - 1, s->solvers.count);
   if (!deflated) s->solvers.value[s->solvers.count++] = MD_BENCH_DEFLATED;
   const md_action action = md_physics_action(&s->physics);
   for (int m = 0; m < s->masses.count; m++)

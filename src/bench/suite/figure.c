@@ -136,7 +136,7 @@ static void judge_run(cJSON *root, md_suite *suite, const cJSON *row, char *why)
                 spread, (bool)(row && !*why), row ? without_mark(why) : "no figure");
 }
 
-void md_suite_report_figure(md_suite *suite, md_report *report, bool whole) {
+void md_suite_report_figure(md_suite *suite, md_report *report, bool whole, bool solves) {
   cJSON *root = report->root;
   const cJSON *row = whole ? suite->merit_row : NULL;
   char best[128] = "", why[WHY_BYTES] = "";
@@ -147,7 +147,7 @@ void md_suite_report_figure(md_suite *suite, md_report *report, bool whole) {
               cJSON_GetObjectItem(suite->merit_row, "inner")->valuestring,
               cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint,
               md_plural(cJSON_GetObjectItem(suite->merit_row, "rhs")->valueint));
-  suite->unsolved = whole && !row;
+  suite->unsolved = solves && !suite->merit_row;
   report_energy(report, suite);
   md_report_add(root, "whole=%hhd pass=%hhd", whole, (bool)(!suite->failed && !suite->unsolved));
   add_sensors(root, suite, row);
@@ -165,7 +165,7 @@ void md_suite_report_figure(md_suite *suite, md_report *report, bool whole) {
            *why ? "; not official: " : "", without_mark(why));
   else
     md_say(suite->context, "  no figure of merit: %s%s%s\n",
-           whole ? "no solve passed" : "some parts were left out", *why ? "; " : "",
+           suite->unsolved ? "no solve passed" : "some parts were left out", *why ? "; " : "",
            without_mark(why));
   if (row) say_figures(suite, root);
 }

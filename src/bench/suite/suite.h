@@ -48,7 +48,7 @@ typedef struct md_suite {
   md_action_links links;
   cJSON *rows, *skipped, *checks;
   bool failed;      /* one of the checks */
-  bool unsolved;    /* whole, without one solve that ran and passed */
+  bool unsolved;    /* parts with solves, of which none ran and passed */
   double merit;     /* right-hand sides per second of the best solve; 0: none */
   cJSON *merit_row; /* borrowed from rows */
   md_load load;     /* when the parts began */
@@ -77,8 +77,9 @@ md_status md_suite_files(md_suite *suite);
 /* A number of a row; NaN: the row is NULL, or has none there. Local. */
 double md_suite_real(const cJSON *row, const char *key);
 /* The end of a run: energy, verdict, figure of merit with what is beside it, and what speaks
- * against it; only a `whole` run has a figure. Collective. */
-void md_suite_report_figure(md_suite *suite, md_report *report, bool whole);
+ * against it; only a `whole` run has a figure. A run with `solves` fails where none passed.
+ * Collective. */
+void md_suite_report_figure(md_suite *suite, md_report *report, bool whole, bool solves);
 
 /* Appends the files that md_suite_files makes, none of which may be there. Local. */
 md_status md_suite_files_list(const md_suite *suite, md_made_files *files);
