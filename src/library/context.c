@@ -105,7 +105,8 @@ void *md_handle(md_context *context, size_t bytes) {
 
 md_status md_word(md_context *context, const char *label, const char *choices, const char *word,
                   int *value) {
-  *value = md_choice_of(choices, word);
+  *value = word ? md_choice_of(choices, word) : -1;
+  if (!word) return md_fail(context, MD_INPUT, "%s must be one of %s, got NULL", label, choices);
   return *value < 0 ? md_fail_choice(context, label, choices, word) : MD_OK;
 }
 

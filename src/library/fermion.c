@@ -1,5 +1,6 @@
 /* Fermion fields on both parities, their sources and sums. */
 #include "base/device.h"
+#include "dirac/wilson/wilson.h"
 #include "io/attribute.h"
 #include "io/propagator.h"
 #include "io/vectors.h"
@@ -224,6 +225,12 @@ md_status md_fermion_source(md_fermion *field, const char *text) {
   md_source_vector vectors[MD_MAX_RHS];
   md_fermion copy = {0};
   md_field *of;
+  if (!text) return md_fail(field->context, MD_INPUT, "a source must have a word, got NULL");
+  if (field->of->components > MD_SPINOR_REALS)
+    return md_fail(field->context, MD_INPUT,
+                   "sources are of four dimensions, got a field of %d reals a site; "
+                   "md_spinor_create makes fields for them",
+                   field->of->components);
   md_status status = md_source_parse(field->context, "source", text, &source);
   source.spins = field->of->components == MD_FERMION_REALS ? 1 : 4;
   if (status == MD_OK) status = check_source(field, &source);

@@ -177,6 +177,25 @@ md_smearing md_smearing_defaults(const char *recipe) {
                        .steps = usual.steps};
 }
 
+/* No parameter that does nothing. */
+static md_status check_takes(md_context *context, const md_smearing *how) {
+  const md_recipe *recipe = md_recipe_find(how->recipe);
+  const md_smearing usual = md_smearing_defaults(how->recipe);
+  const struct {
+    const char *name;
+    double value, usual;
+  } all[] = {{"u0", how->u0, usual.u0},
+             {"alpha", how->alpha, usual.alpha},
+             {"rho", how->rho, usual.rho},
+             {"steps", how->steps, usual.steps},
+             {"naik-epsilon", how->naik_epsilon, usual.naik_epsilon}};
+  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
+    if (all[i].value != all[i].usual && !(recipe && md_recipe_takes(recipe, all[i].name)))
+      return md_fail(context, MD_INPUT, "%s takes no %s, got %g; leave it out", how->recipe,
+                     all[i].name, all[i].value);
+  return MD_OK;
+}
+
 /* Fat links, and long ones where the recipe has them and they are asked for. */
 static md_status smear(const md_lattice *thin, const md_smearing *how, md_gauge *fat,
                        md_gauge *long_links) {
@@ -191,6 +210,7 @@ static md_status smear(const md_lattice *thin, const md_smearing *how, md_gauge 
                               .unmeasured = true};
   md_memory_need need = {0};
   if (!request.recipe) return md_fail_choice(context, "recipe", md_recipe_names, how->recipe);
+  MD_TRY(check_takes(context, how));
   MD_TRY(md_space_word(context, how->space, &request.space));
   md_smear_need(thin->geometry, &request, &need);
   MD_TRY(md_memory_require(context, &need, "making the links"));
@@ -256,6 +276,10 @@ md_status md_improved_make(md_lattice *lattice, const md_smearing *how, md_impro
     if (md_recipe_takes(recipe, "u0")) (*links)->physics.u0 = how->u0;
     if (md_recipe_takes(recipe, "naik-epsilon")) (*links)->physics.naik_epsilon = how->naik_epsilon;
     status = smear(lattice, how, &(*links)->own[0], &(*links)->own[1]);
+  } else if (status == MD_OK) {
+    md_space space;
+    status = check_takes(lattice->context, how);
+    if (status == MD_OK) status = md_space_word(lattice->context, how->space, &space);
   }
   return improved_finish(links, status);
 }

@@ -57,6 +57,8 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
     return md_fail(context, MD_INPUT,
                    "right-hand sides of an operator must be within 1..%d, got %d", MD_MAX_RHS,
                    r->n_rhs);
+  if (!isfinite(r->imaginary_mu))
+    return md_fail(context, MD_INPUT, "imaginary_mu must be finite, got %g", r->imaginary_mu);
   quark->mixed = inner > 0;
   if (quark->mixed && precision != MD_DOUBLE)
     return md_fail(context, MD_INPUT,
@@ -129,12 +131,14 @@ static md_status check_fields(const md_quark *quark, const md_fermion *out, cons
       f->precision == shape->precision && f->space == shape->space &&
       f->components == shape->components)
     return MD_OK;
-  return md_fail(quark->context, MD_INPUT,
-                 "the operator takes fields of its lattice with %d right-hand sides in %s on the "
-                 "%s, got %d in %s on the %s; md_quark_fermion makes them",
-                 shape->n_rhs, md_precision_name(shape->precision),
-                 shape->space == MD_HOST ? "host" : "device", f->n_rhs,
-                 md_precision_name(f->precision), f->space == MD_HOST ? "host" : "device");
+  return md_fail(
+      quark->context, MD_INPUT,
+      "the operator takes fields of its lattice with %d right-hand sides of %d reals a "
+      "site in %s on the %s, got %d of %d in %s on the %s%s; md_quark_fermion makes them",
+      shape->n_rhs, shape->components, md_precision_name(shape->precision),
+      shape->space == MD_HOST ? "host" : "device", f->n_rhs, f->components,
+      md_precision_name(f->precision), f->space == MD_HOST ? "host" : "device",
+      f->geometry == quark->dirac.geometry ? "" : ", of another lattice");
 }
 
 md_status md_quark_hop(md_quark *quark, int parity, md_fermion *out, md_fermion *in) {
@@ -201,6 +205,14 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
                    "got '%s' and %s%s",
                    want.action, want.boundary, have->action, have->boundary,
                    strcmp(have->lattice_checksum, want.lattice_checksum) ? " of other links" : "");
+  if (have && r->modes->modes.count > 0 && r->modes->modes.vectors->geometry != d->geometry)
+    return md_fail(
+        context, MD_INPUT,
+        "modes must be found on the lattice of the operator, got those of another one of "
+        "the same links; find or read them on it");
+  if (r->guess && md_action_get(d->request.action)->walls)
+    return md_fail(context, MD_INPUT, "action %s takes no guess, which would be of all slices",
+                   md_action_name(d->request.action));
   return r->guess ? md_fermion_alike(b, r->guess, false) : MD_OK;
 }
 
@@ -332,10 +344,13 @@ md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, 
     return md_fail(context, MD_INPUT, "shifts must be 1 to %d, got %d", MD_MAX_SHIFTS, count);
   for (int k = 0; k < count; k++) {
     MD_TRY(check_solve(quark, request, x[k], b));
-    if (!(request->mass * request->mass + shifts[k] > 0.0))
-      return md_fail(context, MD_INPUT,
-                     "shifts must be numbers with mass^2 + shift > 0, got %g for mass %g",
-                     shifts[k], request->mass);
+    if (!isfinite(shifts[k]))
+      return md_fail(context, MD_INPUT, "shifts must be finite, got %g", shifts[k]);
+    for (int j = 0; j < k; j++)
+      if (x[j] == x[k])
+        return md_fail(context, MD_INPUT,
+                       "each shift needs a field of its own, got one for shifts %g and %g",
+                       shifts[j], shifts[k]);
   }
   even_sites *e = md_handle(context, sizeof *e);
   if (!e) return MD_ENVIRONMENT;

@@ -283,6 +283,12 @@ static void shifts_are_solved_together(void) {
   md_solve_request request = md_solve_defaults(0.5);
   double residuals[2], norm[1], of_b[1];
   for (int k = 0; k < 2; k++) OK(md_quark_fermion(quark, &x[k]));
+  md_fermion *const same[2] = {x[0], x[0]};
+  const double endless[2] = {0.0, INFINITY};
+  REFUSED(MD_INPUT, "a field of its own",
+          md_quark_multishift(quark, &request, 2, shifts, same, b, residuals));
+  REFUSED(MD_INPUT, "shifts must be finite",
+          md_quark_multishift(quark, &request, 2, endless, x, b, residuals));
   OK(md_quark_multishift(quark, &request, 2, shifts, x, b, residuals));
   OK(md_quark_fermion(quark, &half));
   OK(md_quark_fermion(quark, &whole));
@@ -343,6 +349,15 @@ static void modes_deflate(void) {
   TRUE(plain.converged && deflated.converged && deflated.iterations < plain.iterations);
   TRUE(residual(quark, 0.01, x, b) < 1.1e-10);
   md_solve_result_free(&plain), md_solve_result_free(&deflated);
+  md_lattice *twin = hot_lattice(context, 19);
+  md_improved *of_twin = improved_of(twin, "hisq");
+  md_quark *apart = quark_of(of_twin, 1, "none");
+  md_fermion *x_apart = random_of(apart, "random:9"), *b_apart = random_of(apart, "random:9");
+  const double shift = 0.1;
+  REFUSED(MD_INPUT, "on the lattice of the operator",
+          md_quark_multishift(apart, &request, 1, &shift, &x_apart, b_apart, &norm));
+  md_fermion_destroy(x_apart), md_fermion_destroy(b_apart);
+  md_quark_destroy(apart), md_improved_destroy(of_twin), md_lattice_destroy(twin);
   periodic.boundary = "periodic";
   OK(md_quark_create(links, &periodic, &other));
   REFUSED(MD_INPUT, "boundary", md_quark_solve(other, &request, x, b, &plain));
@@ -365,6 +380,8 @@ static void smeared_links_come_and_go(void) {
   TRUE(plaquette(smooth) > plaquette(lattice));
   md_lattice_destroy(smooth);
   REFUSED(MD_INPUT, "md_improved_make", md_smear_lattice(lattice, &hisq, &smooth));
+  hisq.u0 = 0.9;
+  REFUSED(MD_INPUT, "hisq takes no u0, got 0.9", md_improved_make(lattice, &hisq, &none));
   OK(md_improved_get(made, 0, fat));
   OK(md_improved_get(made, 1, lon));
   REFUSED(MD_INPUT, "0 to 1", md_improved_get(made, 2, lon));
@@ -444,6 +461,9 @@ static void words_and_matrices(void) {
   request = md_quark_defaults();
   request.precision = "quadruple";
   REFUSED(MD_INPUT, "double|single", md_quark_create(links, &request, &quark));
+  request = md_quark_defaults();
+  request.inner = NULL;
+  REFUSED(MD_INPUT, "got NULL", md_quark_create(links, &request, &quark));
   REFUSED(MD_INPUT, "1..128", md_fermion_create(lattice, 0, "double", "host", &field));
   REFUSED(MD_INPUT, "host|device", md_fermion_create(lattice, 1, "double", "moon", &field));
   TRUE(!quark && !field);
