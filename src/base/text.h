@@ -32,7 +32,7 @@ md_number md_number_integer(const char *text, long long low, long long high, lon
 /* `count` of them with `separator` between: "4x4x4x8". values[count] is assigned as far as read. */
 md_number md_number_integers(const char *text, char separator, int count, long long low,
                              long long high, long long *values);
-/* One finite real number in any of C's forms. */
+/* One finite decimal real number, with or without exponent, "-" allowed in front. */
 md_number md_number_real(const char *text, double low, double high, double *value);
 
 /* A value with its error as people write it, 0.58119(31): the error rounded to two digits, the

@@ -206,7 +206,8 @@ bool md_cores_shared(const md_cores *cores, int threads) {
 
 const char *md_waiting_name(void) {
   const char *name = getenv(done);
-  return name ? name : "environment";
+  const bool ours = name && (strcmp(name, "passive") == 0 || strcmp(name, "brief") == 0);
+  return ours ? name : "environment";
 }
 
 void md_waiting_prepare(char **argv) {

@@ -117,6 +117,14 @@ static md_status check(md_context *context, md_study_options *o) {
       if (strcmp(o->sources.source[i].text, o->sources.source[k].text) == 0)
         return md_fail(context, MD_INPUT, "--sources must differ, %s is there twice",
                        o->sources.source[i].text);
+  bool points = o->momenta.count == 0;
+  for (int i = 0; i < o->sources.count; i++)
+    points = points || md_source_is_points(&o->sources.source[i]);
+  if (!points)
+    return md_fail(context, MD_INPUT,
+                   "--momenta needs a source of points among --sources, whose correlators have "
+                   "them, got '%s'",
+                   o->sources.source[0].text);
   if (context->ranks % o->groups != 0)
     return md_fail(context, MD_INPUT,
                    "--groups must divide the number of ranks, %d, into equal parts, got %lld",

@@ -131,9 +131,6 @@ static md_status check_combinations(md_context *context, md_solve_options *o) {
                    "with --checkpoint FILE --checkpoint-every N");
   if (o->checkpoint_every > 0 && !o->checkpoint)
     return md_fail(context, MD_INPUT, "--checkpoint-every needs --checkpoint FILE to write to");
-  if (o->checkpoint && !o->resume && o->checkpoint_every == 0)
-    return md_fail(context, MD_INPUT,
-                   "--checkpoint needs --checkpoint-every N to write it or --resume to read it");
   return MD_OK;
 }
 
@@ -180,10 +177,10 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
                 .group = MD_GROUP_OUTPUT),
       MD_VECTORS_FORMAT_OPTION(o->format),
       MD_FORCE_OPTION(o->force),
-      MD_OPTION(TEXT, "checkpoint", &o->checkpoint, "FILE", "state of the solver, HDF5",
+      MD_OPTION(TEXT, "checkpoint", &o->checkpoint, "FILE", "state of the solver, HDF5, left by a signal",
                 .file = MD_FILE_STATE),
       MD_OPTION(INTEGER, "checkpoint-every", &o->checkpoint_every, "N",
-                "write it every N iterations, and when a signal ends the solve", .low = 1,
+                "write it every N iterations too", .low = 1,
                 .high = 10000000),
       MD_OPTION(FLAG, "resume", &o->resume, NULL, "go on from the checkpoint, with the same bits"),
       MD_IGNORE_CHECKSUM_OPTION(o->run.ignore_checksum),

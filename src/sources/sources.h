@@ -35,7 +35,7 @@ typedef enum md_source_word {
   "  colour:t,SEED                                             random colours on a time slice\n"   \
   "  random:SEED  u1:SEED                                      Z2 x Z2 or U(1) noise everywhere\n" \
   "  file:PATH                                                 sources of a file, or its "         \
-  "vectors\n"
+  "vectors (solve)\n"
 
 enum { MD_SOURCE_POINTS_MOST = 128 };
 

@@ -40,6 +40,8 @@ report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetition
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
 report bench-solver-modes 1 bench solver --dims 4x4x4x4 --mass 0.5 --modes 2 --modes-tol 1e-6 --rhs 2 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
 report bench-suite 1 bench suite --class XS --parts copy,cg1,io --inner none --repetitions 1
+report bench-suite-walls 1 bench suite --class XS --action domainwall --parts copy --repetitions 1
+MINIDIRAC_WAITING=off report info-waiting 1 info "$lattice"
 report bench-gemm 1 bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 report bench-copy 1 bench copy
 for kind in transpose shift; do
