@@ -29,13 +29,14 @@ bool md_cores_shared(const md_cores *cores, int threads);
 int md_cores_threads(const md_cores *cores);
 
 /* To be called first in main, before MPI starts. Nothing is done where MINIDIRAC_WAITING is set.
- * Where none of OMP_WAIT_POLICY, GOMP_SPINCOUNT and KMP_BLOCKTIME is set: threads that wait sleep at once where
- * cores are shared, else after a short spin, and ranks that wait yield where cores are shared (Open
- * MPI's mpi_yield_when_idle). The OpenMP library reads its environment before main, so the program
- * starts itself once more (execv, same process id, the cores that it was started with); where that
- * cannot be done, it goes on as it is. */
+ * Where none of OMP_WAIT_POLICY, GOMP_SPINCOUNT and KMP_BLOCKTIME is set: threads that wait sleep
+ * at once where cores are shared, else after a short spin, and ranks that wait yield where cores
+ * are shared (Open MPI's mpi_yield_when_idle). The OpenMP library reads its environment before
+ * main, so the program starts itself once more (execv, same process id, the cores that it was
+ * started with); where that cannot be done, it goes on as it is. */
 void md_waiting_prepare(char **argv);
-/* What came of it: "passive", "brief", or "environment" where the user's choice stands, MINIDIRAC_WAITING=off too. */
+/* What came of it: "passive", "brief", or "environment" where the user's choice stands,
+ * MINIDIRAC_WAITING=off too. */
 const char *md_waiting_name(void);
 
 /* Whether every rank can have `threads` threads, its own number each, with the stacks of
