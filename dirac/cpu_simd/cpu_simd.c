@@ -201,8 +201,8 @@ static bool multiplies(const void *state) {
 }
 
 /* With a fifth dimension, whose slices use a link as often as right-hand sides do; with four spins
- * where those fill less than three quarters of their vectors, else of one; and in 16 bits, whose
- * links are unpacked for each site, where few share that (bench/tried.md). */
+ * where those fill less than three quarters of their vectors, else five eighths of one; and in 16
+ * bits, whose links are unpacked for each site, where few share that (bench/tried.md). */
 static bool alone(const md_backend_request *request) {
   enum { FEW = 4 };
   const md_isa best = md_isa_best();
@@ -212,7 +212,7 @@ static bool alone(const md_backend_request *request) {
     return md_action_get(request->action)->walls || 4 * row < 3 * padded;
   return md_precision_bytes(request->precision) == 2
              ? request->n_rhs < FEW
-             : 4 * row < 3 * lanes_of(request->precision, isa_of_rows(request, best));
+             : 8 * row < 5 * lanes_of(request->precision, isa_of_rows(request, best));
 }
 
 const md_backend md_backend_cpu_simd = {
