@@ -51,8 +51,19 @@ md_status md_file_length(md_context *context, const char *path, int64_t *bytes) 
 }
 
 static md_status too_long(md_context *context, const char *path) {
-  return md_fail(context, MD_INPUT, "a file name must be shorter than %d bytes, got %zu: %.60s...",
-                 NAME_MAX - NAME_TAIL, strlen(path), path);
+  return md_fail(context, MD_INPUT, "a path must be shorter than %d bytes, got %zu: %.60s...",
+                 PATH_MAX, strlen(path), path);
+}
+
+/* The last part of a name that is written needs room for what the name of its temporary adds. */
+static md_status check_length(md_context *context, const char *target) {
+  const char *slash = strrchr(target, '/'), *base = slash ? slash + 1 : target;
+  if (strlen(base) + NAME_TAIL > NAME_MAX)
+    return md_fail(context, MD_INPUT,
+                   "the name of a file to write must have at most %d bytes, got %zu: %.60s...; "
+                   "give a shorter one",
+                   NAME_MAX - NAME_TAIL, strlen(base), base);
+  return strlen(target) + NAME_TAIL < PATH_MAX ? MD_OK : too_long(context, target);
 }
 
 md_status md_follow_links(md_context *context, const char *path, char target[PATH_MAX]) {
@@ -139,9 +150,7 @@ static void remove_stale(const char *target, const owner *me) {
 static md_status create(md_context *context, const char *path, md_new_file *file) {
   struct stat there;
   MD_TRY(md_follow_links(context, path, file->target));
-  const char *slash = strrchr(file->target, '/');
-  if (strlen(slash ? slash + 1 : file->target) + NAME_TAIL > NAME_MAX)
-    return too_long(context, path);
+  MD_TRY(check_length(context, file->target));
   const bool old = stat(file->target, &there) == 0;
   if (old && !S_ISREG(there.st_mode))
     return md_fail(context, MD_INPUT, "%s must be a file, it is %s", path,
@@ -318,11 +327,15 @@ static md_status check_place(md_context *context, const md_named_file *file, boo
   struct stat old;
   if (is_stdout(file)) return MD_OK;
   MD_TRY(md_follow_links(context, file->path, target));
+  MD_TRY(check_length(context, target));
   if (stat(target, &old) == 0) MD_TRY(check_old(context, file, &old, force));
   if (target[strlen(target) - 1] == '/')
     return md_fail(context, MD_INPUT, "%s must be a file, but %s is the name of a directory",
                    file->option, file->path);
   md_folder_of(target, folder);
+  if (stat(folder, &old) == 0 ? !S_ISDIR(old.st_mode) : errno == ENOTDIR)
+    return md_fail(context, MD_INPUT, "%s must lie in a folder, but %s is none; give another name",
+                   file->path, folder);
   if (access(folder, W_OK | X_OK) == 0) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: its folder %s: %s", file->path,
                  folder, strerror(errno));

@@ -59,6 +59,13 @@ for bench in gemv shift transpose; do
   refuses 2 '--csv and --json must be different files, both are ./new.csv .new.csv.' 1 bench $bench --csv new.csv --json ./new.csv
 done
 refuses 3 'nowhere/minidirac-suite-.*: its folder nowhere: No such file' 2 bench suite --class XS --scratch nowhere
+long=$(printf 'n%.0s' {1..191})
+refuses 2 'must have at most 191 bytes, got 192: n*[.]{3}; give a shorter one' 2 solve not-there.h5 --mass 0.2 --output "$long"n
+refuses 2 'must have at most 191 bytes, got 193' 1 info a.h5 --json "folder/${long}nn"
+refuses 2 'must have at most 191 bytes, got 193' 1 solve a.h5 $ms --output "$long"
+refuses 2 'must have at most 191 bytes, got 198' 1 generate --from chain.h5 --sweeps 2 --save-every 1 --format hdf5 -o "$long"
+on 1 info a.h5 --quiet --json "$long" || complain "a name of 191 bytes: exit $?"
+refuses 2 'a.h5/x.json must lie in a folder, but a.h5 is none; give another name' 2 info chain.h5 --json a.h5/x.json
 cmp -s chain.h5 ch.000003.h5 || complain "a refused chain changed its start"
 cmp -s a.h5 in-0.h5 || complain "a refused solve changed its lattice"
 cmp -s a.h5 original.h5 || complain "a refused run changed the lattice"
