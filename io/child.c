@@ -141,7 +141,8 @@ md_status md_child_start(md_context *context, const char *path, size_t shared_by
   if (error)
     return md_fail(context, MD_ENVIRONMENT, "%s: no process to read it: %s%s", path,
                    strerror(error),
-                   error == EMFILE ? "; raise the limit (ulimit -n)"
+                   error == EMFILE  ? "; raise the limit (ulimit -n)"
+                   : error == EFBIG ? "; raise the limit (ulimit -f)"
                    : error == EACCES || error == EPERM
                        ? "; this system must let a program be started from memory (sysctl "
                          "vm.memfd_noexec below 2)"

@@ -51,6 +51,9 @@ for limit in $(seq 10 18); do
 done
 echo "$few limits were low enough to be told"
 
+(ulimit -f 100; refuses 3 'no process to read it: File too large; raise the limit \(ulimit -f\)' 1 info "$lattice"; exit $failures)
+[ $? = "$failures" ] || complain "the limit of file sizes is not named"
+
 # MILC lattices are written by their suffix too.
 on 1 convert "$lattice" "$work/l.milc" --quiet 2>"$work/err" || complain "suffix .milc: $(cat "$work/err")"
 grep -q 'single precision' "$work/err" || complain "suffix .milc: not a word of the precision"
