@@ -66,16 +66,21 @@ static md_status sum_determinants(md_context *context, const md_gauge *gauge, md
   return md_sum_finish(context, sums, SUMS, values);
 }
 
+/* Links that are all zero tell nothing. */
+static double share(double part, double whole) {
+  return whole == 0.0 ? 0.0 : part / whole;
+}
+
 md_status md_phases_score(md_context *context, const md_gauge *gauge, md_link_kind kind,
                           md_phases *phases) {
   double values[SUMS], scores[MD_PHASE_CONVENTIONS];
   MD_TRY(sum_determinants(context, gauge, kind, values));
   int best = MD_PHASES_NONE;
   for (int c = 0; c < MD_PHASE_CONVENTIONS; c++) {
-    scores[c] = values[c] / values[ABSOLUTE];
+    scores[c] = share(values[c], values[ABSOLUTE]);
     if (scores[c] > scores[best]) best = c;
   }
-  const double boundary = values[COLUMNS + best] / values[COLUMNS + ABSOLUTE];
+  const double boundary = share(values[COLUMNS + best], values[COLUMNS + ABSOLUTE]);
   *phases = (md_phases){.convention = (md_phase_convention)best,
                         .antiperiodic = boundary < 0.0,
                         .score = scores[best],

@@ -129,6 +129,12 @@ static void refusals(void **state) {
     }
   assert_int_equal(md_phases_find(context, &s.thin, MD_LINKS_THIN, "links", &found), MD_INPUT);
   assert_non_null(strstr(context->message, "must be clear"));
+  /* Zeros have no signs. */
+  const double zero[MD_LINK_REALS] = {0};
+  for (int k = 0; k < MD_PARITIES * MD_DIMS; k++)
+    for (int64_t i = 0; i < s.geometry->sites; i++) md_gauge_set(&s.thin, k % 2, k / 2, i, zero);
+  MD_REQUIRE(context, md_phases_score(context, &s.thin, MD_LINKS_THIN, &found));
+  assert_true(found.score == 0.0 && found.boundary_score == 0.0 && !found.clear);
   /* Phases in thin links, and links that are not in SU(3), are not smeared. */
   smear_free(&s.links);
   md_gauge_destroy(&s.thin);
