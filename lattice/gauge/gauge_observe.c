@@ -91,14 +91,14 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
   md_maximum(context, &all.deviation2, 1);
   md_sum_integers(context, &all.bad_links, 1);
   const double planes = 9.0 * (double)gauge->geometry->volume; /* three planes, trace of three */
-  *observables = (md_gauge_observables){.plaquette = (value[SPACE] + value[TIME]) / (2.0 * planes),
-                                        .plaquette_ss = value[SPACE] / planes,
-                                        .plaquette_st = value[TIME] / planes,
-                                        .link_trace = value[TRACE] / (planes * 4.0 / 3.0),
-                                        .norm2 = value[NORM2] /
-                                                 (3.0 * MD_DIMS * (double)gauge->geometry->volume),
-                                        .unitarity_deviation = sqrt(all.deviation2),
-                                        .bad_links = all.bad_links};
+  *observables = (md_gauge_observables){
+      .plaquette = (value[SPACE] + value[TIME]) / (2.0 * planes),
+      .plaquette_ss = value[SPACE] / planes,
+      .plaquette_st = value[TIME] / planes,
+      .link_trace = value[TRACE] / (planes * 4.0 / 3.0),
+      .norm2 = value[NORM2] / (3.0 * MD_DIMS * (double)gauge->geometry->volume),
+      .unitarity_deviation = all.bad_links ? NAN : sqrt(all.deviation2),
+      .bad_links = all.bad_links};
   return MD_OK;
 }
 

@@ -29,8 +29,7 @@ static md_status check_request(md_context *context, const md_smear_request *r, b
   return MD_OK;
 }
 
-/* Names what is wrong with links that are not in SU(3). */
-static md_status check_thin(md_context *context, const md_gauge *thin) {
+md_status md_gauge_check_thin(md_context *context, const md_gauge *thin) {
   md_gauge_observables observables;
   md_phases phases;
   MD_TRY(md_gauge_observe(context, thin, &observables));
@@ -292,7 +291,7 @@ md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_req
   work w = {.context = context, .request = request, .report = report};
   if (report) *report = (md_smear_report){0};
   MD_TRY(check_request(context, request, long_links != NULL));
-  MD_TRY(check_thin(context, thin));
+  MD_TRY(md_gauge_check_thin(context, thin));
   for (int e = 0; e < count; e++) {
     fat[e] = (md_gauge){0};
     if (long_links) long_links[e] = (md_gauge){0};

@@ -88,6 +88,10 @@ void md_smear_need(const md_geometry *geometry, const md_smear_request *request,
 /* Single precision rounds links to 1e-7; files of other codes are seen with a few times that. */
 #define MD_THIN_TOLERANCE 1e-4
 
+/* MD_INPUT for links that are not finite, or not in SU(3) within MD_THIN_TOLERANCE, naming
+ * staggered phases and a boundary sign where these are it. Halos exchanged. Collective. */
+md_status md_gauge_check_thin(md_context *context, const md_gauge *thin);
+
 /* Means of `gauge`, halos exchanged. Collective; same bits for every rank grid. */
 md_status md_link_measure(md_context *context, const md_gauge *gauge, char name,
                           md_link_means *means);

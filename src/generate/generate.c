@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/heatbath.h"
+#include "lattice/gauge/smear.h"
 #include "links/run.h"
 
 #include <limits.h>
@@ -59,6 +60,8 @@ static md_status check(md_context *context, md_generate_request *r, const md_opt
     for (size_t i = 0; i < sizeof of_chain / sizeof *of_chain; i++)
       if (md_option_seen(options, count, of_chain[i]))
         md_warn(context, "--%s has no effect with --start %s", of_chain[i], r->start);
+  if (is_word(r->start, "cold") && r->has_seed)
+    md_warn(context, "--seed has no effect with --start cold");
   r->space = is_word(r->on, "gpu") ? MD_DEVICE : MD_HOST;
   if (r->discard < 0) r->discard = r->sweeps / 2;
   if (is_word(r->start, "heatbath") && r->discard >= r->sweeps)
@@ -100,6 +103,7 @@ static md_status load_start(md_context *context, md_generate_request *r, md_geom
   md_lattice_info info = {0};
   md_status status =
       md_lattice_load(context, r->from, r->common.grid, false, geometry, gauge, &info);
+  if (status == MD_OK) status = md_gauge_check_thin(context, gauge); /* sweeps would keep it */
   if (status == MD_OK) status = md_agree(context, go_on(context, r, &info, c));
   md_lattice_info_destroy(&info);
   if (status == MD_OK && r->dims[0] != 0 &&

@@ -2,6 +2,7 @@
 #include "dirac/eigen/eigen.h"
 #include "dirac/backend.h"
 #include "io/modes_file.h"
+#include "io/vectors.h"
 #include "lattice/fields/linear.h"
 #include "lattice/halo/halo.h"
 #include "library/library.h"
@@ -135,8 +136,11 @@ md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *sto
                               .store = md_modes_store_of(store),
                               .label = modes->label,
                               .keep_old = !replace};
+  const md_lattice_format *format = md_vectors_format_of(path, NULL);
+  if (strcmp(md_lattice_format_name(format), "hdf5") != 0)
+    MD_TRY(md_vectors_check(modes->context, format, info.store, modes->modes.count, true));
   MD_TRY(md_output_path(modes->context, path, replace));
-  return md_modes_write(modes->context, path, &modes->modes, &info);
+  return md_modes_write_as(modes->context, path, format, &modes->modes, &info);
 }
 
 void md_eigen_destroy(md_eigenmodes *modes) {

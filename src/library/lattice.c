@@ -153,6 +153,11 @@ md_status md_lattice_sweep(md_lattice *lattice, const md_chain_request *request)
   MD_TRY(md_space_word(context, request->space, &space));
   if (!(request->beta >= 0.0 && request->beta <= 1000.0))
     return md_fail(context, MD_INPUT, "beta must be within 0..1000, got %g", request->beta);
+  if (request->sweeps < 1 || request->overrelax < 0)
+    return md_fail(context, MD_INPUT,
+                   "sweeps must be 1 at least and overrelax not negative, got %d and %d",
+                   request->sweeps, request->overrelax);
+  MD_TRY(md_gauge_check_thin(context, &lattice->thin));
   MD_TRY(md_heatbath_create(context, &lattice->thin, space, &heatbath));
   const md_status status = md_agree(context, sweep(heatbath, request));
   md_heatbath_destroy(heatbath);

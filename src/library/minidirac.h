@@ -295,8 +295,8 @@ md_eigen_search md_eigen_defaults(int modes);
  * converged: then *modes has those that were found. */
 md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes);
 /* Files of `minidirac eigen`, which belong to links, action, boundary and with four spins a mass,
- * else NaN: MD_INPUT for others. store: "double", "single", "half", and of colour vectors "fixed8".
- */
+ * else NaN: MD_INPUT for others. store: "double", "single", and in HDF5 "half", of colour vectors
+ * "fixed8" too. Written in the format of the suffix: HDF5 where it names none. */
 md_status md_eigen_read(md_quark *quark, double mass, const char *path, md_eigenmodes **modes);
 md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *store, bool replace);
 void md_eigen_destroy(md_eigenmodes *modes);

@@ -339,6 +339,14 @@ static void modes_deflate(void) {
   }
   OK(md_eigen_write(modes, path_of("modes.h5"), "double", false));
   REFUSED(MD_INPUT, "modes.h5", md_eigen_write(modes, path_of("modes.h5"), "half", false));
+  REFUSED(MD_INPUT, "got half", md_eigen_write(modes, path_of("modes.lime"), "half", false));
+  OK(md_eigen_write(modes, path_of("modes.lime"), "double", false));
+  FILE *lime = fopen(path_of("modes.lime"), "rb");
+  TRUE(lime && fgetc(lime) == 0x45 && fgetc(lime) == 0x67); /* the first bytes of LIME */
+  if (lime) fclose(lime);
+  OK(md_eigen_read(quark, NAN, path_of("modes.lime"), &read));
+  TRUE(md_eigen_values(read)[0] == md_eigen_values(modes)[0]);
+  md_eigen_destroy(read);
   OK(md_eigen_read(quark, NAN, path_of("modes.h5"), &read));
   TRUE(md_eigen_values(read)[0] == md_eigen_values(modes)[0]);
   b = random_of(quark, "random:9");
@@ -402,13 +410,38 @@ static void smeared_links_come_and_go(void) {
   md_lattice_destroy(lattice);
 }
 
+/* Sweeps begin with links in SU(3), of which NaN are none. */
+static void sweep_unsound(void) {
+  static const double factor[] = {1.01, NAN};
+  const md_chain_request chain = md_chain_defaults(6.0);
+  for (int i = 0; i < 2; i++) {
+    md_lattice *lattice = hot_lattice(context, 29);
+    double *links = array(lattice, 4 * 18);
+    md_means means;
+    md_lattice_get(lattice, links);
+    if (rank == 0) links[5] *= factor[i];
+    OK(md_lattice_set(lattice, links));
+    OK(md_lattice_observe(lattice, &means));
+    TRUE(!(means.unitarity_deviation < 1e-4));
+    REFUSED(MD_INPUT, i == 0 ? "in SU(3)" : "must be finite", md_lattice_sweep(lattice, &chain));
+    free(links);
+    md_lattice_destroy(lattice);
+  }
+}
+
 /* A file that a process of its own reads, a propagator, and a study of the lattice. */
 static void files_and_studies(void) {
   md_lattice *lattice = hot_lattice(context, 29), *read, *none;
   md_lattice_request request = md_lattice_defaults();
   md_chain_request chain = md_chain_defaults(6.0);
+  chain.sweeps = 0;
+  REFUSED(MD_INPUT, "got 0 and 0", md_lattice_sweep(lattice, &chain));
   chain.sweeps = 2;
+  chain.overrelax = -1;
+  REFUSED(MD_INPUT, "got 2 and -1", md_lattice_sweep(lattice, &chain));
+  chain.overrelax = 0;
   OK(md_lattice_sweep(lattice, &chain));
+  sweep_unsound();
   OK(md_lattice_write(lattice, path_of("lattice.h5"), "double", false));
   REFUSED(MD_INPUT, "lattice.h5",
           md_lattice_write(lattice, path_of("lattice.h5"), "double", false));
@@ -573,7 +606,8 @@ int main(int argc, char **argv) {
   compare(&before, &after);
   MPI_Finalized(&ended);
   TRUE(!ended);
-  static const char *const files[] = {"modes.h5", "lattice.h5", "damaged.h5", "x.h5", "study.h5"};
+  static const char *const files[] = {"modes.h5",   "modes.lime", "lattice.h5",
+                                      "damaged.h5", "x.h5",       "study.h5"};
   for (size_t k = 0; rank == 0 && k < sizeof files / sizeof *files; k++) unlink(path_of(files[k]));
   if (rank == 0 && rmdir(folder) != 0) fail(__LINE__, "a file was left behind", NULL);
   MPI_Finalize();
