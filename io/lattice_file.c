@@ -21,7 +21,8 @@ static const md_lattice_format *const formats[] = {
     &md_format_scidac, &md_format_quda, &md_format_milc_vectors, &md_format_fnal};
 enum { FORMATS = sizeof formats / sizeof *formats };
 
-/* Header values are often printed from single precision. */
+/* Header values are often printed from single precision. Relative above 1: those of fat and long
+ * links have no bound. */
 static const double value_tolerance = 1e-5;
 static const double unitarity_tolerance = 1e-4;
 
@@ -151,7 +152,8 @@ static md_status judge_checksum(md_context *context, const char *path, bool igno
 
 static md_status judge_value(md_context *context, const char *path, const md_lattice_info *info,
                              const char *name, bool given, double there, double here) {
-  if (!given || fabs(there - here) <= value_tolerance) return MD_OK;
+  const double size = fmax(1.0, fmin(fabs(there), fabs(here)));
+  if (!given || fabs(there - here) <= value_tolerance * size) return MD_OK;
   if (info->header.binding)
     return md_fail(context, MD_INPUT, "%s: the header says %s %.15g, its links give %.15g", path,
                    name, there, here);

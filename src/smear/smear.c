@@ -56,6 +56,23 @@ static md_link_kind kind_of(const request *r) {
   return unitary ? MD_LINKS_THIN : MD_LINKS_FAT;
 }
 
+/* MD_INPUT where one of the files cannot hold what it is to. */
+static md_status check_formats(md_context *context, const request *r) {
+  const md_precision precision = (md_precision)md_precision_of(r->precision);
+  const bool holds = md_lattice_format_holds(r->fat_format, precision) &&
+                     (!r->long_out || md_lattice_format_holds(r->long_format, precision));
+  if (!holds)
+    return md_fail(context, MD_INPUT,
+                   "MILC files hold single precision, got %s; use --precision single",
+                   md_precision_name(precision));
+  if (md_lattice_format_takes(r->fat_format, kind_of(r)) &&
+      (!r->long_out || md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
+    return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
+                 ".lime or .ildg");
+}
+
 /* Parameters that the action does not look at are refused. */
 static md_status check(md_context *context, request *r, const md_option *options, int count) {
   parameter list[PARAMETERS];
@@ -80,12 +97,7 @@ static md_status check(md_context *context, request *r, const md_option *options
                                 .steps = (int)r->steps,
                                 .epsilon_count = 1,
                                 .naik_epsilon = &r->naik_epsilon};
-  if (md_lattice_format_takes(r->fat_format, kind_of(r)) &&
-      (!r->long_out || md_lattice_format_takes(r->long_format, MD_LINKS_LONG)))
-    return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "NERSC files hold links in SU(3), fat and long links are not; use names in .h5, "
-                 ".lime or .ildg");
+  return check_formats(context, r);
 }
 
 /* "hisq, naik-epsilon 0" */
@@ -240,7 +252,7 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
       MD_OPTION(CHOICE, "on", &r.on, NULL, "where the links are made [cpu]", .choices = "cpu|gpu",
                 .group = MD_GROUP_MACHINE),
       MD_OPTION(FLAG, "ignore-checksum", &r.ignore_checksum, NULL,
-                "go on with a warning where checksum, plaquette or link trace do not fit",
+                "only warn where the checksum, or the header of HDF5 or NERSC, does not fit links",
                 .group = MD_GROUP_INPUT),
       MD_COMMON_OPTIONS(r.common)};
   const int count = sizeof options / sizeof *options;

@@ -63,7 +63,15 @@ on 1 convert "$fat" "$work/fat.milc" --format milc --quiet 2>/dev/null # a forma
 on 1 smear --action ape "$work/fat.milc" --fat-out "$work/x.h5" >"$work/out" 2>"$work/err"
 [ $? = 2 ] || complain "fat links without a label were smeared"
 grep -q 'thin links must be in SU(3) within 0.0001, their largest deviation' "$work/err" || complain "$(cat "$work/err")"
+refuses 2 'thin links must be in SU\(3\) within 0.0001, their largest deviation' 2 generate --from "$work/fat.milc" --sweeps 1 -o "$work/x.h5"
+refuses 2 'MILC files hold single precision, got double; use --precision single' 1 $s --fat-out "$work/x.h5" --long-out "$work/y.milc"
 [ ! -e "$work/x.h5" ] || complain "a refused run wrote a file"
+# Plaquettes of fat links may be large, and are known to a part of that.
+on 1 smear --action asqtad --u0 0.35 "$lattice" --fat-out "$work/large.h5" --precision single --quiet || complain "large links: exit $?"
+on 1 convert "$work/large.h5" "$work/large.lime" --quiet || complain "large links: convert: exit $?"
+for file in large.h5 large.lime; do
+  on 2 info "$work/$file" --quiet 2>"$work/err" && [ ! -s "$work/err" ] || complain "$file: $(cat "$work/err")"
+done
 on 1 $s --on gpu --fat-out "$work/gpu.h5" >"$work/out" 2>"$work/err" # a GPU is there or named as missing
 case $? in
 0) [ -e "$work/gpu.h5" ] || complain "--on gpu wrote nothing" ;;
