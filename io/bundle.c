@@ -373,7 +373,10 @@ static md_status read_vectors(md_context *context, const char *path, md_field *s
                      solution->components);
   for (int i = 0; i < count && status == MD_OK; i++)
     if (!md_vectors_attribute(&info, &attributes[i]))
-      status = md_fail(context, MD_INPUT, "%s: attribute %s is missing", path, attributes[i].name);
+      status = md_fail(context, MD_INPUT,
+                       "%s: attribute %s is missing; give the solution as hdf5 or scidac, whose "
+                       "files say it",
+                       path, attributes[i].name);
   if (status == MD_OK) status = md_vectors_read(context, path, &info, false, solution);
   md_lattice_info_destroy(&info);
   return status;

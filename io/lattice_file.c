@@ -324,20 +324,23 @@ const md_lattice_format *md_vectors_format_of(const char *path, const char *name
 }
 
 /* None of that name or suffix; `choices` as messages end. */
-static md_status fail_format(md_context *context, const char *what, const char *path,
-                             const char *name, const char *choices) {
+static md_status fail_format(md_context *context, bool vectors, const char *path, const char *name,
+                             const char *choices) {
+  if (name)
+    return md_fail(context, MD_INPUT, "the format must be one of %s, '%s' is none; use --format %s",
+                   vectors ? "vectors" : "links", name, choices);
   return md_fail(context, MD_INPUT,
-                 "the format%s must be named, %s '%s' tells none; use --format %s", what,
-                 name ? "" : "the suffix of", name ? name : path, choices);
+                 "the format%s must be named, the suffix of '%s' tells none; use --format %s",
+                 vectors ? " of vectors" : "", path, choices);
 }
 
 md_status md_vectors_format_find(md_context *context, const char *path, const char *name,
                                  const md_lattice_format **format) {
   *format = format_of(path, name, MD_HOLDS_VECTORS);
   if (*format) return MD_OK;
-  return fail_format(context, " of vectors", path, name,
-                     "hdf5|scidac|milc|fnal|quda, or a file name in .h5, .lime, .milc, .fnal or "
-                     ".quda");
+  return fail_format(context, true, path, name,
+                     "hdf5|scidac|milc|fnal|quda, or a file name in .h5, .lime, .scidac, .milc, "
+                     ".ks, .fnal or .quda");
 }
 
 bool md_vectors_recognised(const md_context *context, const char *path) {
@@ -360,7 +363,7 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
                                  const md_lattice_format **format) {
   *format = format_of(path, name, MD_HOLDS_LINKS);
   if (*format) return MD_OK;
-  return fail_format(context, "", path, name,
+  return fail_format(context, false, path, name,
                      "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc");
 }
 
@@ -372,8 +375,9 @@ bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind)
   return kind == MD_LINKS_THIN || !format->thin_only;
 }
 
-bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text) {
-  return !format->keeps || format->keeps(name, text);
+bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text,
+                             size_t *used) {
+  return !format->keeps || format->keeps(name, text, used);
 }
 
 /* The file as it lies on disk has the links that were in memory. */

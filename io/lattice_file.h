@@ -251,8 +251,10 @@ typedef struct md_lattice_output {
  * for NERSC files, whose links are in SU(3). Collective. */
 md_status md_lattice_save_as(md_context *context, const char *path, const md_lattice_output *output,
                              const md_gauge *gauge);
-/* True when files of this format have a place for a text of that name. */
-bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text);
+/* True when files of this format have a place for a text of that name. *used: what those before it
+ * take up, 0 at first. */
+bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text,
+                             size_t *used);
 
 /* Fat and long links that were made before, by us or by another code, from files of any lattice
  * format (HDF5, ILDG and SciDAC, MILC v5; in NERSC files links are unitary). */

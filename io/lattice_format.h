@@ -31,8 +31,8 @@ struct md_lattice_format {
   int vectors_only;          /* a file holds that many vectors and no other number; 0: any */
   bool together;             /* the vectors of a site lie side by side, all in one run */
   md_checksum_kind checksum; /* of files that we write */
-  /* Whether a file has a place for a text of that name. NULL: for every one. */
-  bool (*keeps)(const char *name, const char *text);
+  /* md_lattice_format_keeps. NULL: every text has a place. */
+  bool (*keeps)(const char *name, const char *text, size_t *used);
   /* True when the file starts as files of this format do. NULL: another format knows them. */
   bool (*recognises)(const unsigned char *head, size_t bytes);
   /* Fills header (all but `format`) and notes, and checks dims and sizes; allocates nothing that

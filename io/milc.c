@@ -13,8 +13,9 @@ enum { MILC_MAGIC = 20103, MILC_HEAD = 96, MILC_STAMP = 64 };
 
 static const char stamp_name[] = "milc time_stamp";
 
-static bool keeps(const char *name, const char *text) {
+static bool keeps(const char *name, const char *text, size_t *used) {
   (void)text;
+  (void)used;
   return strcmp(name, stamp_name) == 0;
 }
 

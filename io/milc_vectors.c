@@ -105,6 +105,13 @@ static md_status describe_fnal(const md_header_input *s) {
   return md_vectors_settle(s, dims, big);
 }
 
+static bool keeps_none(const char *name, const char *text, size_t *used) {
+  (void)name;
+  (void)text;
+  (void)used;
+  return false;
+}
+
 static void put_word(char *head, int number, uint32_t word) {
   const uint32_t big_endian = htobe32(word);
   memcpy(head + 4 * number, &big_endian, sizeof big_endian);
@@ -148,6 +155,7 @@ const md_lattice_format md_format_milc_vectors = {.name = "milc",
                                                   .single_only = true,
                                                   .vectors_only = COLOURS,
                                                   .checksum = MD_CHECKSUM_MILC,
+                                                  .keeps = keeps_none,
                                                   .recognises = recognises_milc,
                                                   .describe = describe_milc,
                                                   .compose = compose_milc};
@@ -159,6 +167,7 @@ const md_lattice_format md_format_fnal = {.name = "fnal",
                                           .vectors_only = COLOURS,
                                           .together = true,
                                           .checksum = MD_CHECKSUM_SCIDAC,
+                                          .keeps = keeps_none,
                                           .recognises = recognises_fnal,
                                           .describe = describe_fnal,
                                           .compose = compose_fnal};

@@ -10,6 +10,8 @@
  * 4D_SU3_GAUGE (two rows) or 4D_SU3_GAUGE_3x3. Keys that a writer left out are noted; where
  * FLOATING_POINT is missing (MILC does not write it) IEEE32BIG is meant. */
 enum { NERSC_HEAD_MOST = 65536, NERSC_VALUE = 128, NERSC_TEXT_MOST = 4096 };
+/* Of a line that every header has, and of all others together: both fit into a header. */
+enum { EXPECTED_TEXT_MOST = 1024, OTHER_LINES_MOST = 56000 };
 static const char own_key[] = "MINIDIRAC_";
 
 static bool recognises(const unsigned char *head, size_t bytes) {
@@ -137,33 +139,39 @@ static bool is_said_anew(const char *key) {
                                      "LINK_TRACE",  "PLAQUETTE",      "FLOATING_POINT"};
   for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
     if (strcmp(keys[i], key) == 0) return true;
-  return strncmp(key, "DIMENSION_", 10) == 0 || strncmp(key, "BOUNDARY_", 9) == 0;
+  return strncmp(key, "DIMENSION_", 10) == 0;
 }
 
 /* What a reader expects to find, and what is said where nothing is known. */
-static const char *const expected[][2] = {{"ENSEMBLE_ID", "none"},
-                                          {"ENSEMBLE_LABEL", "none"},
-                                          {"SEQUENCE_NUMBER", "0"},
-                                          {"CREATOR", "miniDirac"}};
-enum { EXPECTED = sizeof expected / sizeof *expected };
+static const char *const expected[][2] = {{"BOUNDARY_1", "PERIODIC"}, {"BOUNDARY_2", "PERIODIC"},
+                                          {"BOUNDARY_3", "PERIODIC"}, {"BOUNDARY_4", "PERIODIC"},
+                                          {"ENSEMBLE_ID", "none"},    {"ENSEMBLE_LABEL", "none"},
+                                          {"SEQUENCE_NUMBER", "0"},   {"CREATOR", "miniDirac"}};
+enum { EXPECTED = sizeof expected / sizeof *expected, BOUNDARIES = MD_DIMS };
 
-static bool says_nothing(const char *value, size_t length) {
-  for (int i = 0; i < EXPECTED; i++)
-    if (strlen(expected[i][1]) == length && strncmp(expected[i][1], value, length) == 0)
-      return true;
-  return false;
+/* Its number among these; EXPECTED: none of them. */
+static int expected_at(const char *key) {
+  int i = 0;
+  while (i < EXPECTED && strcmp(key, expected[i][0]) != 0) i++;
+  return i;
+}
+
+static bool says_nothing(const char *key, const char *value, size_t length) {
+  const int at = expected_at(key);
+  return at < EXPECTED && strlen(expected[at][1]) == length &&
+         strncmp(expected[at][1], value, length) == 0;
 }
 
 static md_status keep_line(const md_header_input *s, const char *line, size_t length) {
   const char *equals = memchr(line, '=', length);
-  char key[64], name[80];
+  char key[MD_FILE_TEXT_NAME + 1], name[MD_FILE_TEXT_NAME + 16]; /* a longer one counts as lost */
   if (!equals) return MD_OK;
   snprintf(key, sizeof key, "%.*s", (int)strcspn(line, " \t="), line);
   const char *value = equals + 1;
   size_t bytes = length - (size_t)(value - line);
   while (bytes > 0 && strchr(" \t\r", *value)) value++, bytes--;
   while (bytes > 0 && strchr(" \t\r", value[bytes - 1])) bytes--;
-  if (is_said_anew(key) || says_nothing(value, bytes)) return MD_OK;
+  if (is_said_anew(key) || says_nothing(key, value, bytes)) return MD_OK;
   const bool own = strncmp(key, own_key, strlen(own_key)) == 0;
   snprintf(name, sizeof name, "%s%s", own ? "minidirac " : "nersc ",
            own ? key + strlen(own_key) : key);
@@ -182,13 +190,19 @@ static md_status keep_lines(const md_header_input *s, const char *head) {
 }
 
 /* One line, under a key that a header may have and that is not said anew. */
-static bool keeps(const char *name, const char *text) {
+static bool keeps(const char *name, const char *text, size_t *used) {
   const char *key = strchr(name, ' ');
   if (strncmp(name, "nersc ", 6) != 0 && strncmp(name, "minidirac ", 10) != 0) return false;
   for (const char *c = ++key; *c; c++)
     if (!isalnum((unsigned char)*c) && *c != '_') return false;
-  return *key && !is_said_anew(key) && !strstr(key, "_HEADER") && !strpbrk(text, "\r\n") &&
-         strlen(text) < NERSC_TEXT_MOST;
+  const bool other = expected_at(key) == EXPECTED;
+  const size_t line = strlen(name) + strlen(" = ") + strlen(text) + 1;
+  if (!*key || is_said_anew(key) || strstr(key, "_HEADER") || strpbrk(text, "\r\n") ||
+      strlen(text) >= (other ? NERSC_TEXT_MOST : EXPECTED_TEXT_MOST) ||
+      (other && *used + line > OTHER_LINES_MOST))
+    return false;
+  if (other) *used += line;
+  return true;
 }
 
 static md_status describe(const md_header_input *s) {
@@ -200,28 +214,24 @@ static md_status describe(const md_header_input *s) {
   return status;
 }
 
-static bool is_expected(const char *key) {
-  int i = 0;
-  while (i < EXPECTED && strcmp(key, expected[i][0]) != 0) i++;
-  return i < EXPECTED;
-}
-
-/* From the texts where they have it. */
-static void put_expected_lines(FILE *out, const md_lattice_header *header) {
+/* Those of `first` to `last`, from the texts where they have it. */
+static void put_expected_lines(FILE *out, const md_lattice_header *header, int first, int last) {
   char name[80];
-  for (int i = 0; i < EXPECTED; i++) {
+  size_t used = 0;
+  for (int i = first; i <= last; i++) {
     snprintf(name, sizeof name, "nersc %s", expected[i][0]);
     const char *text = md_file_texts_find(header->texts, name);
-    fprintf(out, "%s = %s\n", expected[i][0], text && keeps(name, text) ? text : expected[i][1]);
+    fprintf(out, "%s = %s\n", expected[i][0],
+            text && keeps(name, text, &used) ? text : expected[i][1]);
   }
 }
 
 static void put_other_lines(FILE *out, const md_lattice_header *header) {
   const char *name, *text;
+  size_t used = 0;
   for (size_t at = 0; md_file_texts_next(header->texts, &at, &name, &text);) {
     const char *key = strchr(name, ' ');
-    if (!key++ || !keeps(name, text) || ftell(out) > NERSC_HEAD_MOST / 2 || is_expected(key))
-      continue;
+    if (!keeps(name, text, &used) || expected_at(++key) < EXPECTED) continue;
     if (*name == 'm') fputs(own_key, out);
     for (; *key; key++) fputc(*name == 'm' ? toupper((unsigned char)*key) : *key, out);
     fprintf(out, " = %s\n", text);
@@ -234,13 +244,13 @@ static md_status compose(md_context *context, const md_lattice_header *header, m
   if (!out) return md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");
   fprintf(out,
           "BEGIN_HEADER\nHDR_VERSION = 1.0\nSTORAGE_FORMAT = 1.0\nDATATYPE = 4D_SU3_GAUGE_3x3\n"
-          "DIMENSION_1 = %d\nDIMENSION_2 = %d\nDIMENSION_3 = %d\nDIMENSION_4 = %d\n"
-          "BOUNDARY_1 = PERIODIC\nBOUNDARY_2 = PERIODIC\nBOUNDARY_3 = PERIODIC\n"
-          "BOUNDARY_4 = PERIODIC\nCHECKSUM = %08x\nLINK_TRACE = %.15g\nPLAQUETTE = %.15g\n"
-          "FLOATING_POINT = %s\n",
-          d[0], d[1], d[2], d[3], header->checksum.a, header->link_trace, header->plaquette,
+          "DIMENSION_1 = %d\nDIMENSION_2 = %d\nDIMENSION_3 = %d\nDIMENSION_4 = %d\n",
+          d[0], d[1], d[2], d[3]);
+  put_expected_lines(out, header, 0, BOUNDARIES - 1);
+  fprintf(out, "CHECKSUM = %08x\nLINK_TRACE = %.15g\nPLAQUETTE = %.15g\nFLOATING_POINT = %s\n",
+          header->checksum.a, header->link_trace, header->plaquette,
           header->site.real_bytes == 8 ? "IEEE64BIG" : "IEEE32BIG");
-  put_expected_lines(out, header);
+  put_expected_lines(out, header, BOUNDARIES, EXPECTED - 1);
   put_other_lines(out, header);
   fputs("END_HEADER\n", out);
   return fclose(out) == 0 ? MD_OK : md_fail_memory(context, NERSC_HEAD_MOST, "lattice header");

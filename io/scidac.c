@@ -8,7 +8,7 @@
 /* Colour vectors as QIO writes them in LIME, in MILC's convention (io/vectors.h): what their
  * records say and how they are framed. Names and tags: qioxml_usqcd_ksprop.h of QIO,
  * io_scidac_ks_eigen.c of MILC, qio_field.cpp of QUDA. */
-enum { TYPE_MOST = 64, LINE_MOST = 200 };
+enum { TYPE_MOST = 64 };
 
 bool md_scidac_vectors(const char *text, md_vector_run *run) {
   const char *at = md_xml_tag(text, "datatype");
@@ -70,8 +70,7 @@ md_status md_scidac_said(md_context *context, const char *text, md_file_texts *t
 
 /* A text without what XML or a line would end at. */
 static void put_plain(FILE *out, const char *text) {
-  for (int i = 0; text[i] && i < LINE_MOST; i++)
-    fputc(strchr("<>&\n\r", text[i]) ? ' ' : text[i], out);
+  for (int i = 0; text[i]; i++) fputc(strchr("<>&\n\r", text[i]) ? ' ' : text[i], out);
 }
 
 /* Lines of <info>; `rhs` below 0: without what each right-hand side has of its own. */
@@ -98,7 +97,7 @@ static void put_lines(FILE *out, const md_vectors_output *said, int rhs) {
   "convention = MILC: (2 mass + D') x = b with phases in the order t x y z; miniDirac has 2 x "    \
   "and b, each times (-1)^(t (x + y + z))\n"
 #define MILC_MODES_WORDS                                                                           \
-  "convention = MILC: of -D' D' on even sites with phases in the order t x y z, 4 times the "      \
+  "convention = " MD_MILC_MODES " on even sites with phases in the order t x y z, 4 times the "    \
   "eigenvalues of miniDirac, whose vectors are these times (-1)^(t (x + y + z)); odd sites are "   \
   "zero\n"
 
@@ -189,6 +188,13 @@ static md_status frame_of(md_context *context, const md_lattice_header *header, 
   return closed_head && closed_tail ? MD_OK : md_fail_memory(context, 4096, "header of vectors");
 }
 
+/* Numbers of each mode have no record of their own there. */
+static bool quda_keeps(const char *name, const char *text, size_t *used) {
+  (void)text;
+  (void)used;
+  return strcmp(name, "eigenvalues") != 0 && strcmp(name, "residuals") != 0;
+}
+
 static md_status compose(md_context *context, const md_lattice_header *header, md_frame *frame) {
   return frame_of(context, header, "3_ColorVector", 0, frame);
 }
@@ -208,4 +214,5 @@ const md_lattice_format md_format_quda = {.name = "quda",
                                           .holds = MD_HOLDS_VECTORS,
                                           .together = true,
                                           .checksum = MD_CHECKSUM_SCIDAC,
+                                          .keeps = quda_keeps,
                                           .compose = compose_quda};

@@ -28,6 +28,9 @@
             "of --output: hdf5, scidac, milc or fnal [by its suffix: .h5, .lime, .milc, .fnal]",   \
             .choices = MD_VECTORS_FORMAT_WORDS)
 
+/* How the text "convention" of a file begins whose vectors are modes. */
+#define MD_MILC_MODES "MILC: of -D' D'"
+
 /* The format that a name, or without one the suffix of the file, stands for; hdf5 where neither
  * does, or MD_INPUT. Local. */
 const md_lattice_format *md_vectors_format_of(const char *path, const char *name);

@@ -28,6 +28,12 @@ static md_precision precision_to_write(md_context *context, const convert_option
   return MD_SINGLE;
 }
 
+static bool is_among(const char *name, const char *const *list, int count) {
+  int i = 0;
+  while (i < count && strcmp(name, list[i]) != 0) i++;
+  return i < count;
+}
+
 /* What the input says in words, for the output: what it says of its own making becomes what its
  * source said, unless its source's source spoke already. */
 static md_status texts_to_write(md_context *context, const md_file_texts *in, md_file_texts *out) {
@@ -37,9 +43,7 @@ static md_status texts_to_write(md_context *context, const md_file_texts *in, md
   char source[MD_FILE_TEXT_NAME];
   for (int own = 0; own < 2; own++) /* its own making last: what is there already stays */
     for (size_t at = 0; md_file_texts_next(in, &at, &name, &text);) {
-      bool is_own = false;
-      for (size_t i = 0; i < sizeof making / sizeof *making; i++)
-        is_own = is_own || strcmp(name, making[i]) == 0;
+      const bool is_own = is_among(name, making, sizeof making / sizeof *making);
       snprintf(source, sizeof source, "source %s", name);
       if (is_own == own)
         MD_TRY(md_file_texts_add(context, out, own ? source : name, text, strlen(text)));
@@ -47,23 +51,63 @@ static md_status texts_to_write(md_context *context, const md_file_texts *in, md
   return MD_OK;
 }
 
-/* Names what the output has no place for. */
+/* What the output has no place for. */
+typedef struct dropped {
+  cJSON *list;
+  char names[512];
+  int unnamed; /* names that had no room */
+} dropped;
+
+static void drop(dropped *d, const char *name) {
+  cJSON_AddItemToArray(d->list, cJSON_CreateString(name));
+  if (strlen(d->names) + strlen(name) + 3 < sizeof d->names)
+    md_append(d->names, sizeof d->names, "%s%s", *d->names ? ", " : "", name);
+  else
+    d->unnamed++;
+}
+
 static void say_dropped(md_context *context, const char *path, const md_lattice_format *format,
-                        const md_file_texts *texts, int lost, cJSON *dropped) {
-  char names[512] = "";
-  const char *name, *text;
-  for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);) {
-    if (md_lattice_format_keeps(format, name, text)) continue;
-    cJSON_AddItemToArray(dropped, cJSON_CreateString(name));
-    if (strlen(names) + strlen(name) + 3 < sizeof names)
-      md_append(names, sizeof names, "%s%s", *names ? ", " : "", name);
-  }
-  if (*names)
-    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
-            md_lattice_format_name(format), names);
+                        const dropped *d, int lost) {
+  char more[32] = "";
+  if (d->unnamed > 0) snprintf(more, sizeof more, " and %d more", d->unnamed);
+  if (*d->names)
+    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s%s", path,
+            md_lattice_format_name(format), d->names, more);
   if (lost > 0)
-    md_warn(context, "%s: %d record%s of no text, or of more than 32 KB, left out", path, lost,
+    md_warn(context, "%s: %d record%s of no text, or too long, left out", path, lost,
             md_plural(lost));
+}
+
+static void drop_texts(md_context *context, const char *path, const md_lattice_format *format,
+                       const md_file_texts *texts, int lost, md_report *report) {
+  dropped d = {.list = cJSON_AddArrayToObject(report->root, "dropped")};
+  const char *name, *text;
+  size_t used = 0;
+  for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);)
+    if (!md_lattice_format_keeps(format, name, text, &used)) drop(&d, name);
+  say_dropped(context, path, format, &d, lost);
+}
+
+/* Of solutions and modes `kept` alone goes along, as far as the format has a place for it. */
+static void drop_words(md_context *context, const char *path, const md_lattice_format *format,
+                       const md_lattice_info *info, const char *const *kept, int count,
+                       md_report *report) {
+  /* What every file says of its own form and making; and of modes how HDF5 stores them. */
+  static const char *const anew[] = {"axes",         "dims",    "format_version",  "convention",
+                                     "milc_mass",    "version", "commit",          "date_utc",
+                                     "command_line", "scale",   "mass_independent"};
+  dropped d = {.list = cJSON_AddArrayToObject(report->root, "dropped")};
+  /* The words of our own records were taken line by line. */
+  const bool ours = md_file_texts_find(&info->notes.texts, "convention") != NULL;
+  const char *name, *text;
+  size_t used = 0;
+  for (int i = 0; i < count; i++)
+    if (!md_lattice_format_keeps(format, kept[i], "", &used)) drop(&d, kept[i]);
+  for (size_t at = 0; md_file_texts_next(&info->notes.texts, &at, &name, &text);)
+    if (!(ours && strncmp(name, "scidac", 6) == 0) && !is_among(name, kept, count) &&
+        !is_among(name, anew, sizeof anew / sizeof *anew))
+      drop(&d, name);
+  say_dropped(context, path, format, &d, info->notes.texts.lost);
 }
 
 static md_status save(md_context *context, const convert_options *o, const md_lattice_info *info,
@@ -84,8 +128,7 @@ static md_status save(md_context *context, const convert_options *o, const md_la
     status = md_lattice_save_as(context, o->out, &output, gauge);
   }
   if (status == MD_OK)
-    say_dropped(context, o->out, output.format, &texts, info->notes.texts.lost,
-                cJSON_AddArrayToObject(report->root, "dropped"));
+    drop_texts(context, o->out, output.format, &texts, info->notes.texts.lost, report);
   md_file_texts_free(&texts);
   return status;
 }
@@ -128,7 +171,7 @@ static md_precision narrowest(const md_lattice_format *format, const convert_opt
 enum { SOLUTION_WORDS = 9 };
 typedef struct solution_words {
   double mass, tolerance, plaquette, fat_plaquette, residuals[MD_MAX_RHS];
-  char source[512], boundary[32], action[256], lattice[512], checksum[64];
+  char source[MD_FILE_TEXT_MOST], boundary[32], action[256], checksum[64];
   md_attribute list[SOLUTION_WORDS];
   int count;
 } solution_words;
@@ -183,6 +226,18 @@ static md_status get_sources(md_context *context, const convert_options *o,
   return MD_OK;
 }
 
+static void drop_of_solution(md_context *context, const convert_options *o,
+                             const md_lattice_format *format, const md_lattice_info *info,
+                             const solution_words *words, bool sources, md_report *report) {
+  const char *kept[SOLUTION_WORDS + 1] = {"lattice"};
+  int count = md_file_texts_find(&info->notes.texts, "lattice") ? 1 : 0;
+  for (int i = 0; i < words->count; i++) kept[count++] = words->list[i].name;
+  drop_words(context, o->out, format, info, kept, count, report);
+  if (!sources && strcmp(md_lattice_format_name(format), "scidac") == 0)
+    md_warn(context, "%s: the solutions are without their sources, which %s does not tell", o->out,
+            o->in);
+}
+
 static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_lattice_format *format, const md_lattice_info *info,
                                const md_geometry *geometry, md_report *report) {
@@ -214,13 +269,16 @@ static md_status copy_solution(md_context *context, const convert_options *o,
     md_field_destroy(&x[p]);
     md_field_destroy(&b[p]);
   }
+  if (status == MD_OK) drop_of_solution(context, o, format, info, &words, sources, report);
   md_report_add(report->root, "content=%s rhs=%d", "solution", n_rhs);
   return status;
 }
 
 static md_status copy_modes(md_context *context, const convert_options *o,
-                            const md_lattice_format *format, const md_geometry *geometry,
-                            md_report *report) {
+                            const md_lattice_format *format, const md_lattice_info *found,
+                            const md_geometry *geometry, md_report *report) {
+  static const char *const kept[] = {"lattice_checksum", "action",    "boundary",   "converged",
+                                     "tolerance",        "residuals", "eigenvalues"};
   md_modes_info info;
   md_modes modes;
   MD_TRY(md_modes_describe(context, o->in, &info));
@@ -228,6 +286,8 @@ static md_status copy_modes(md_context *context, const convert_options *o,
   info.keep_old = !o->force;
   if (o->precision) info.store = (md_precision)md_precision_of(o->precision);
   const md_status status = md_modes_write_as(context, o->out, format, &modes, &info);
+  if (status == MD_OK)
+    drop_words(context, o->out, format, found, kept, sizeof kept / sizeof *kept, report);
   md_report_add(report->root, "content=%s modes=%d", "modes", info.count);
   md_modes_destroy(&modes);
   return status;
@@ -239,9 +299,18 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
   const char *content = info->header.content;
   const bool modes =
       strcmp(content, "modes") == 0 || (info->notes.run_count > 0 && info->notes.runs[0].mode);
+  const char *convention = md_file_texts_find(&info->notes.texts, "convention");
   const md_lattice_format *format = NULL;
   md_layout_request request = {0};
   md_geometry *geometry = NULL;
+  if (o->ignore_checksum)
+    return md_fail(context, MD_INPUT, "--ignore-checksum is for links, %s holds %s; leave it out",
+                   o->in, modes ? "modes" : content);
+  if (!modes && convention && strncmp(convention, MD_MILC_MODES, strlen(MD_MILC_MODES)) == 0)
+    return md_fail(context, MD_INPUT,
+                   "modes need their eigenvalues, quda files have none: %s; convert the hdf5 or "
+                   "scidac file that it was made from",
+                   o->in);
   if (!modes && strcmp(content, "vectors") != 0 && strcmp(content, "solution") != 0)
     return md_fail(context, MD_INPUT,
                    "%s: links, solutions or modes can be converted, the content of this one is: %s",
@@ -250,7 +319,7 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
   memcpy(request.global, info->header.dims, sizeof request.global);
   memcpy(request.grid, o->common.grid, sizeof request.grid);
   MD_TRY(md_geometry_create(context, &request, &geometry));
-  const md_status status = modes ? copy_modes(context, o, format, geometry, report)
+  const md_status status = modes ? copy_modes(context, o, format, info, geometry, report)
                                  : copy_solution(context, o, format, info, geometry, report);
   md_report_geometry(report, geometry);
   md_report_add(report->root, "in=%s out=%s format=%s", o->in, o->out,
@@ -286,7 +355,7 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
       MD_OPTION(CHOICE, "precision", &o.precision, "P", "double or single [that of IN]",
                 .choices = "double|single"),
       MD_OPTION(FLAG, "ignore-checksum", &o.ignore_checksum, NULL,
-                "go on with a warning where checksum, plaquette or link trace do not fit",
+                "only warn where the checksum, or the header of HDF5 or NERSC, does not fit links",
                 .group = MD_GROUP_INPUT),
       MD_COMMON_OPTIONS(o.common)};
   enum { COUNT = sizeof options / sizeof *options };

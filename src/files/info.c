@@ -37,7 +37,7 @@ static void describe_texts(md_context *context, md_report *report, const md_file
     md_say(context, "  %s: %.*s%s\n", name, SHOWN, text, strlen(text) > SHOWN ? " ..." : "");
   }
   if (texts->lost > 0)
-    md_say(context, "  and %d record%s of no text, or of more than 32 KB\n", texts->lost,
+    md_say(context, "  and %d record%s of no text, or too long\n", texts->lost,
            md_plural(texts->lost));
 }
 

@@ -64,9 +64,13 @@ static md_status add_texts(md_context *context, const md_generate_request *r, co
   return status;
 }
 
+static bool keeps_record(const md_lattice_format *format) {
+  size_t used = 0;
+  return md_lattice_format_keeps(format, record_name, "", &used);
+}
+
 bool md_chain_fits(const md_lattice_format *format) {
-  return md_lattice_format_holds(format, MD_DOUBLE) &&
-         md_lattice_format_keeps(format, record_name, "");
+  return md_lattice_format_holds(format, MD_DOUBLE) && keeps_record(format);
 }
 
 md_status md_chain_save(md_context *context, const char *path, const md_lattice_format *format,
@@ -80,8 +84,7 @@ md_status md_chain_save(md_context *context, const char *path, const md_lattice_
                                     .texts = &texts,
                                     .keep_old = !r->force && path != r->checkpoint};
   if (status == MD_OK) status = md_lattice_save_as(context, path, &output, gauge);
-  if (status == MD_OK && c->plaquettes && !md_lattice_format_keeps(format, record_name, "") &&
-      strcmp(path, r->output) == 0)
+  if (status == MD_OK && c->plaquettes && !keeps_record(format) && strcmp(path, r->output) == 0)
     md_warn(context,
             "%s: %s files have no place for a chain's record; who goes on from it gives --beta and "
             "a --seed that the chain has not used",

@@ -30,6 +30,26 @@ said b.h5 command_line | grep -q 'convert a.nersc b.h5' || complain "b.h5: comma
 grep -q 'dropped: .*source command_line' err || complain "NERSC: nothing was dropped: $(cat err)"
 grep -q '"dropped":.*"source lattice"' c.json || complain "the report names nothing dropped"
 
+# Lines that say the usual value under another key stay, and so does an unusual boundary. What is too much
+# for a header is named.
+LC_ALL=C sed -e "s/^BOUNDARY_4.*/BOUNDARY_4 = ANTIPERIODIC/" -e "s/^SEQUENCE_NUMBER.*/&\nKAPPA = 0\nGAUGE_FIX = none\n$(printf 'K%.0s' {1..100}) = v/" a.nersc >f.nersc
+converts f.nersc g.h5
+converts g.h5 h.nersc
+for line in "BOUNDARY_4 = ANTIPERIODIC" "KAPPA = 0" "GAUGE_FIX = none" "K\{100\} = v"; do
+  [ "$(grep -a -c "^$line$" h.nersc)" = 1 ] || complain "not one line $line"
+done
+[ "$(grep -a -c '^BOUNDARY_' h.nersc)" = 4 ] || complain "boundaries: $(grep -a '^BOUNDARY_' h.nersc)"
+value=$(printf 'v%.0s' {1..100})
+lines=$(for i in {100..640}; do printf 'K%d = %s\\n' $i "$value"; done)
+LC_ALL=C sed -e "s/^SEQUENCE_NUMBER.*/$lines&/" a.nersc >f.nersc
+converts f.nersc i.nersc
+here=$(grep -a -c "^K... = $value$" i.nersc)
+[ "$here" -gt 450 ] && [ "$(key dropped c.json | grep -o '"nersc K[0-9]*"' | wc -l)" = $((541 - here)) ] || complain "$here of 541 lines, dropped: $(key dropped c.json)"
+grep -q "dropped: .* and [0-9]* more$" err || complain "many lines: $(cat err)"
+LC_ALL=C sed -e "s/^SEQUENCE_NUMBER.*/&\n$(printf 'K%.0s' {1..130}) = v/" a.nersc >f.nersc
+converts f.nersc j.nersc
+grep -q '1 record of no text, or too long, left out' err || complain "a long key: $(cat err)"
+
 # A logical file name; a text that MILC files have no place for; their own time stamp.
 LC_ALL=C sed 's|lfn://unregistered/miniDirac|lfn://test/quenched/b5.7/001|' "$source_dir/inputs/beta5.7_4x4x4x8.lime" >l.lime
 converts l.lime m.h5

@@ -25,6 +25,13 @@ read_vectors same x.lime x.milc x.fnal
 on 1 $s --source wall:3 --output wall.scidac || complain "wall: exit $?"
 read_vectors solves a.lime 0.2 wall.scidac
 
+# Names of many points are whole, so that the same sources come back.
+many=$(python3 -c "print('points:' + ';'.join('%d,%d,%d,%d' % (n % 4, n // 4 % 4, n // 16 % 4, n % 8) for n in range(42)))")
+on 1 solve a.h5 --mass 1 --quiet --source "$many" --output many.lime || complain "42 points: exit $?"
+on 1 convert many.lime many.h5 --quiet && on 1 convert many.h5 more.lime --quiet || complain "42 points: convert: exit $?"
+on 1 info many.h5 --quiet --json many.json && grep -qF "\"$many\"" many.json || complain "42 points: $(key source many.json)"
+read_vectors solves a.lime 1 more.lime
+
 # Every rank grid, every way.
 for way in "2 1x1x1x2" "4 2x1x2x1" "4 1x2x1x2"; do
   ranks=${way% *} grid=${way#* }
@@ -42,6 +49,17 @@ on 1 convert x.milc m.h5 --quiet && on 1 convert m.h5 m.fnal --quiet || complain
 cmp -s <(tail -c +37 m.fnal) <(tail -c +37 x.fnal) || complain "milc to fnal changes numbers"
 on 1 convert x.lime single.lime --precision single --quiet && read_vectors same x.lime single.lime
 
+# What a format has no place for is named.
+on 1 convert x.h5 w.milc --quiet --json d.json 2>err || complain "x.h5 to milc: exit $?"
+for word in mass action boundary source lattice lattice_checksum residuals tolerance; do
+  key dropped d.json | grep -q "\"$word\"" || complain "milc: $word is not among what is dropped: $(key dropped d.json)"
+done
+grep -q 'milc files have no place for these texts, which are dropped: .*mass' err || complain "milc: $(cat err)"
+for way in "x.h5 w.lime" "w.lime w.h5"; do
+  on 1 convert $way --quiet --json d.json 2>err && [ ! -s err ] && [ "$(key dropped d.json)" = '[]' ] || complain "$way: $(key dropped d.json): $(cat err)"
+done
+on 1 convert x.milc plain.lime --quiet 2>err && grep -q 'without their sources, which x.milc does not tell' err || complain "no sources: $(cat err)"
+
 # As a source: the same solve; of a solution the next solve; as a guess nothing is left to do.
 on 2 $s --source file:x.lime --json f.json || complain "file source: exit $?"
 on 1 $s --source point:1,0,2,1 --json p.json
@@ -58,7 +76,9 @@ on 1 $s --source point:1,0,2,1 --guess x.lime --json g.json || complain "guess: 
 # Modes.
 on 1 eigen a.h5 --modes 6 --tol 1e-9 --output m6.h5 --quiet || complain "eigen: exit $?"
 on 2 convert m6.h5 m6.lime --quiet && on 1 convert m6.lime back6.h5 --quiet || complain "modes: exit $?"
-on 1 convert m6.h5 m6.quda --quiet || complain "quda: exit $?"
+on 1 convert m6.h5 m6.quda --quiet --json d.json 2>err || complain "quda: exit $?"
+[ "$(key dropped d.json)" = '["residuals", "eigenvalues"]' ] && grep -q 'dropped: residuals, eigenvalues$' err || complain "quda: dropped $(key dropped d.json): $(cat err)"
+refuses 2 'modes need their eigenvalues, quda files have none: m6.quda; convert the hdf5 or scidac' 2 convert m6.quda z.h5
 read_vectors modes a.lime m6.lime
 read_vectors sums m6.quda
 for file in m6.h5 m6.lime back6.h5; do
@@ -136,5 +156,8 @@ refuses 2 'quda files hold modes' 1 solve none.h5 --mass 1 --output y.quda
 refuses 2 '--format needs --output' 1 $s --format scidac
 refuses 2 'format of vectors must be named' 1 convert x.lime y.nersc
 refuses 2 'links, solutions or modes can be converted.*study' 1 convert study.h5 y.lime
-refuses 2 'scidac. tells none' 1 convert a.h5 y.lime --format scidac
+refuses 2 "must be one of links, 'scidac' is none; use --format hdf5" 1 convert a.h5 z.lime --format scidac
+refuses 2 "must be one of vectors, 'nersc' is none; use --format .* .scidac, .milc, .ks" 1 convert x.lime z.lime --format nersc
+refuses 2 '--ignore-checksum is for links, x.lime holds vectors; leave it out' 2 convert x.lime z.h5 --ignore-checksum
+refuses 2 'x.milc: attribute plaquette is missing; give the solution as hdf5 or scidac' 2 $s --guess x.milc
 finish
