@@ -315,8 +315,8 @@ static md_status check_old(md_context *context, const md_named_file *file, const
                    md_file_kind(old->st_mode), report ? "; '-' is standard output" : "");
   if (file->use == MD_FILE_RESULT && !force)
     return md_fail(context, MD_INPUT,
-                   "%s replaces no file, but %s is there; add --force or give another name",
-                   file->option, file->path);
+                   "%s replaces no file, but %s is there; add %s or give another name",
+                   file->option, file->path, file->force ? file->force : "--force");
   if (access(file->path, W_OK) != 0)
     return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %m", file->path);
   return MD_OK;

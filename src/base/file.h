@@ -72,6 +72,7 @@ typedef struct md_named_file {
   char option[MD_FILE_OPTION_BYTES]; /* as messages name it: "--output", "OUT" */
   const char *path;
   md_file_use use;
+  const char *force; /* as messages name what replaces it; NULL: --force */
 } md_named_file;
 
 /* Files beside those that options name: a command makes their names of given ones. Empty: all

@@ -118,7 +118,8 @@ md_status md_space_word(md_context *context, const char *word, md_space *space) 
 }
 
 md_status md_output_path(md_context *context, const char *path, bool replace) {
-  const md_named_file file = {.option = "the path", .path = path, .use = MD_FILE_RESULT};
+  const md_named_file file = {
+      .option = "the path", .path = path, .use = MD_FILE_RESULT, .force = "replace"};
   return md_outputs_check(context, &file, 1, replace);
 }
 

@@ -1,6 +1,7 @@
 /* Dirac operators: hops, solves, multi-shift. */
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
+#include "lattice/gauge/smear.h"
 #include "lattice/halo/halo.h"
 #include "library/library.h"
 
@@ -91,6 +92,9 @@ md_status md_quark_create(md_improved *links, const md_quark_request *request, m
   q->links = links;
   md_status status = read_request(q, request);
   const md_halo_request halo = {.transport = q->transport};
+  if (status == MD_OK && q->request.reconstruct != MD_RECONSTRUCT_18 &&
+      md_action_get(q->request.action)->special_unitary)
+    status = md_gauge_check_thin(q->context, links->field);
   if (status == MD_OK)
     status = md_solver_operators(q->context, links->field, request->backend, &q->request, &halo,
                                  q->mixed, &q->dirac, &q->exact, &q->inner);

@@ -338,7 +338,8 @@ static void modes_deflate(void) {
     TRUE(sqrt(norm) < 2e-8);
   }
   OK(md_eigen_write(modes, path_of("modes.h5"), "double", false));
-  REFUSED(MD_INPUT, "modes.h5", md_eigen_write(modes, path_of("modes.h5"), "half", false));
+  REFUSED(MD_INPUT, "modes.h5 is there; add replace or",
+          md_eigen_write(modes, path_of("modes.h5"), "half", false));
   REFUSED(MD_INPUT, "got half", md_eigen_write(modes, path_of("modes.lime"), "half", false));
   OK(md_eigen_write(modes, path_of("modes.lime"), "double", false));
   FILE *lime = fopen(path_of("modes.lime"), "rb");
@@ -494,6 +495,14 @@ static void words_and_matrices(void) {
   request = md_quark_defaults();
   request.precision = "quadruple";
   REFUSED(MD_INPUT, "double|single", md_quark_create(links, &request, &quark));
+  double *thick = array(lattice, 72);
+  md_lattice_get(lattice, thick);
+  for (int e = 0; e < 18; e++) thick[e] *= 1.1;
+  OK(md_lattice_set(lattice, thick));
+  free(thick);
+  request = md_quark_defaults();
+  request.reconstruct = "12";
+  REFUSED(MD_INPUT, "must be in SU(3)", md_quark_create(links, &request, &quark));
   request = md_quark_defaults();
   request.inner = NULL;
   REFUSED(MD_INPUT, "got NULL", md_quark_create(links, &request, &quark));
