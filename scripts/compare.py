@@ -15,6 +15,8 @@ busy machine disturbs least.
 """
 
 import argparse
+import contextlib
+import csv
 import json
 import math
 import sys
@@ -272,6 +274,32 @@ class Parser(argparse.ArgumentParser):
         raise BadInput(f"{message}; see {self.prog} --help")
 
 
+@contextlib.contextmanager
+def refusals(script):
+    """Bad input in here ends the script of this name with one line and exit code 2."""
+    try:
+        yield
+    except (BadInput, OSError) as error:
+        print(f"{script}: error: {shown(str(error))}", file=sys.stderr)
+        sys.exit(2)
+
+
+def table(name, words, numbers, command):
+    """Rows of a CSV of a benchmark with the last of the numbers, which must have the rest and the words."""
+    try:
+        with open(name, newline="", encoding="utf-8") as file:
+            rows = [row for row in csv.DictReader(file) if row.get(numbers[-1])]
+        if rows and all(row[word] is not None for row in rows for word in words):
+            [float(row[number]) for row in rows for number in numbers]
+            return rows
+        reason = "none was found"
+    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
+        reason = error
+    columns = ", ".join([*words, *numbers])
+    way = f"give what minidirac {command} --csv wrote"
+    raise BadInput(f"{name} must have rows of {columns}: {reason}; {way}")
+
+
 def percent(text):
     value = float(text)
     if not 0 <= value < math.inf:
@@ -291,12 +319,9 @@ def main():
         help="growth of time that counts, beyond noise [5]",
     )
     parser.add_argument("--ratios", action="store_true", help="compare times over others of the same run")
-    try:
+    with refusals("compare.py"):
         arguments = parser.parse_args()
         sys.exit(compare(arguments.old, arguments.new, arguments.threshold / 100, arguments.ratios))
-    except BadInput as error:
-        print(f"compare.py: error: {shown(str(error))}", file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

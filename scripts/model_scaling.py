@@ -21,7 +21,8 @@ import argparse
 import itertools
 import json
 import math
-import sys
+
+import compare
 
 LATTICES = ((64, 64, 64, 128), (144, 144, 144, 288))
 GPUS = (4, 8, 16, 32, 64, 128, 256, 512, 1024)
@@ -62,17 +63,16 @@ def read(paths):
     """Rows of hops and of solves; of two that measured the same, the one that is read later."""
     hops, solves = {}, {}
     for path in paths:
+        report = compare.load(path)
         try:
-            with open(path) as file:
-                report = json.load(file)
             for row in report["rows"]:
                 if row.get("action", report.get("action", "naive")) != "naive":
                     continue  # of other depth, flops and shape
                 row["grid"] = report["grid"]
                 same = (key_of(row), row.get("inner"), tuple(row["dims"]), tuple(row["grid"]))
                 (solves if report["command"] == "bench solver" else hops)[same] = row
-        except (OSError, ValueError, KeyError) as error:
-            sys.exit(f"{path}: must be a report of bench dirac or bench solver ({error})")
+        except (AttributeError, TypeError, KeyError) as error:
+            raise compare.BadInput(f"{path} must be a report of bench dirac or bench solver: {error}")
     return list(hops.values()), list(solves.values())
 
 
@@ -238,20 +238,37 @@ def draw(models, hops, options):
     figure.savefig(options.output, dpi=120)
 
 
+def positive(text, kind=float):
+    value = kind(text)
+    if not 0 < value < math.inf:
+        raise argparse.ArgumentTypeError(f"must be a number above 0, got {text}")
+    return value
+
+
+def whole(text):
+    return positive(text, int)
+
+
+def microseconds(text):
+    return compare.percent(text)
+
+
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reports", nargs="+", metavar="REPORT")
     parser.add_argument("-o", "--output", metavar="PICTURE")
-    parser.add_argument("--network", type=float, default=50.0, metavar="GB/s")
-    parser.add_argument("--network-latency", type=float, default=10.0, metavar="US")
-    parser.add_argument("--node", type=int, default=8, metavar="N")
-    options = parser.parse_args()
+    parser.add_argument("--network", type=positive, default=50.0, metavar="GB/s")
+    parser.add_argument("--network-latency", type=microseconds, default=10.0, metavar="US")
+    parser.add_argument("--node", type=whole, default=8, metavar="N")
+    with compare.refusals(parser.prog):
+        show(parser.parse_args())
+
+
+def show(options):
     hops, solve_rows = read(options.reports)
     exchanges = [(r["halo_bytes"], r["exchange_seconds"]) for r in hops if "exchange_seconds" in r]
     if not exchanges:
-        sys.exit("the model needs a report of bench dirac with several ranks")
+        raise compare.BadInput("the model needs a report of bench dirac with several ranks")
     link = line(exchanges)
     kinds = {}
     for row in hops:

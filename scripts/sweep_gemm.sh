@@ -5,13 +5,16 @@
 # OUT: folder; receives dense-sweep.csv, dense-sweep.png and the JSON report of each part. Takes about
 # two minutes on an H200. Kernels that would need longer than the rest together are given fewer sizes:
 # those of the CPU end at 2000 (naive at 1000); above 4000 k0 has two, k1 and k2 have three.
+# In the environment: HOST_ONLY=1 leaves out the sizes of GPUs; HOST_MEMORY is that of bench gemm
+# --host-memory [pinned, with HOST_ONLY pageable].
 if [ "${1:-}" = --help ] || [ $# -ne 2 ]; then
-  sed -n '2,7s/^# //p' "$0"
+  sed -n '2,9s/^# //p' "$0"
   [ "${1:-}" = --help ] && exit 0 || exit 2
 fi
 set -euo pipefail
 minidirac=$1 out=$2 here=$(dirname "$0")
 mkdir -p "$out"
+HOST_MEMORY=${HOST_MEMORY:-${HOST_ONLY:+pageable}}
 parts=()
 # part NAME ARGUMENTS...: one run of bench gemm; a kernel that this build has not ends it.
 part() {

@@ -2,15 +2,16 @@
 """Markdown table of GFLOP/s and roofline fractions.
 """
 import argparse
-import csv
+
+import compare
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv", help="from `minidirac bench dirac --csv`")
-    arguments = parser.parse_args()
-    with open(arguments.csv, newline="") as file:
-        rows = [r for r in csv.DictReader(file) if r.get("gflops")]
+    with compare.refusals(parser.prog):
+        words, numbers = ("backend", "packing", "precision"), ("reconstruct", "rhs", "gflops")
+        rows = compare.table(parser.parse_args().csv, words, numbers, "bench dirac")
     cell, lines, columns = {}, [], [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
     for r in rows:
         key = (r["backend"], r["packing"], r["reconstruct"], int(r["rhs"]))

@@ -5,8 +5,8 @@ A line per kernel and precision, a column per shape; one shape: a line per kerne
 the line before.
 """
 import argparse
-import csv
-import sys
+
+import compare
 
 
 def shape_of(row):
@@ -46,13 +46,11 @@ def many_shapes(rows):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv", help="from `minidirac bench gemm --csv`")
-    arguments = parser.parse_args()
-    with open(arguments.csv, newline="") as file:
-        rows = [row for row in csv.DictReader(file) if row.get("gflops_kernel")]
-    if not rows:
-        sys.exit(f"{arguments.csv}: no rows of kernels; make it with minidirac bench gemm --csv {arguments.csv}")
+    with compare.refusals(parser.prog):
+        words, numbers = ("kernel", "precision"), ("m", "n", "k", "gflops_kernel")
+        rows = compare.table(parser.parse_args().csv, words, numbers, "bench gemm")
     (one_shape if len(set(map(shape_of, rows))) == 1 else many_shapes)(rows)
 
 

@@ -95,16 +95,13 @@ def main():
     parser.add_argument("--kind", choices=["dirac", "solver"], default="dirac", help="what is timed [dirac]")
     parser.add_argument("--launcher", default="mpirun -n {}", help="what starts {} ranks [mpirun -n {}]")
     parser.add_argument("--keep", metavar="FOLDER", help="where the reports stay")
-    try:
+    with compare.refusals("weak_scaling.py"):
         arguments = parser.parse_args(words)
         arguments.options = options
         with tempfile.TemporaryDirectory() as scratch:
             folder = pathlib.Path(arguments.keep or scratch)
             folder.mkdir(parents=True, exist_ok=True)
             print(*table({ranks: run(arguments, ranks, folder) for ranks in arguments.ranks}), sep="\n")
-    except (compare.BadInput, OSError) as error:
-        print(f"weak_scaling.py: error: {compare.shown(str(error))}", file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -7,7 +7,7 @@ from typing import Any, Dict, Tuple
 
 import numpy as np
 
-from .library import Context, Handle, InputError
+from .library import Context, Handle, InputError, shown
 
 
 def check_shape(shape: Tuple[int, ...], wanted: Tuple[int, ...], what: str) -> None:
@@ -17,9 +17,21 @@ def check_shape(shape: Tuple[int, ...], wanted: Tuple[int, ...], what: str) -> N
         raise InputError(f"{what} must have the shape ({words}), got {shape}")
 
 
+def numbers(array: Any, what: str, kind: Any = np.complex128) -> np.ndarray:
+    """An array of complex128 or float without gaps; the array itself where it is that."""
+    try:
+        there = np.asarray(array)
+        return there.astype(kind, order="C", casting="same_kind", subok=False, copy=False)
+    except (TypeError, ValueError):
+        rule, way = "numbers", "see help(minidirac)"
+        if kind is float:
+            rule, way = "real numbers", "take .real, .imag or abs"
+        raise InputError(f"{what} must be {rule}, got {shown(array)}; {way}") from None
+
+
 def complex_array(array: Any, shape: Tuple[int, ...], what: str) -> np.ndarray:
     """complex128 without gaps, of this shape (-1: any extent); the array itself where it is that."""
-    array = np.ascontiguousarray(array, dtype=np.complex128)
+    array = numbers(array, what)
     check_shape(array.shape, shape, what)
     return array
 
@@ -64,7 +76,7 @@ def given(array: Any) -> Given:
         return array
     interface = getattr(array, "__cuda_array_interface__", None)
     if interface is None:
-        array = np.ascontiguousarray(array, dtype=np.complex128)
+        array = numbers(array, "a field")
         return Given(array, array.ctypes.data, array.shape, "host")
     shape, strides = tuple(interface["shape"]), interface.get("strides")
     whole = tuple(16 * int(np.prod(shape[axis + 1:])) for axis in range(len(shape)))

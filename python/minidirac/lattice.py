@@ -2,14 +2,16 @@
 from __future__ import annotations
 
 import functools
-from ctypes import byref
+import os
+from ctypes import byref, c_char_p, c_double, c_int
 from dataclasses import dataclass, fields
+from pathlib import Path
 from typing import Any, Dict, Optional, Sequence, Tuple, Union, cast
 
 import numpy as np
 
 from .arrays import complex_array
-from .library import CMeans, Context, Handle, InputError, context, encode, library
+from .library import CMeans, Context, Handle, InputError, Smearing, argument, context, library
 
 Four = Tuple[int, int, int, int]
 
@@ -70,8 +72,7 @@ class Lattice(OnLayout):
                  comm: Any = None):
         links = complex_array(links, (-1, -1, -1, -1, 4, 3, 3), "links")
         request = library().md_lattice_defaults()
-        request.assign(dims=tuple(dims if dims is not None else links.shape[3::-1]),
-                       grid=None if grid is None else tuple(grid))
+        request.assign(dims=dims if dims is not None else links.shape[3::-1], grid=grid)
         self._made("md_lattice_create", context(comm), byref(request))
         if links.shape[:4] != self.shape and links.shape[3::-1] == self.dims:
             layout = self.layout
@@ -107,7 +108,8 @@ class Lattice(OnLayout):
 
     def save(self, path: Any, precision: str = "double", replace: bool = False) -> None:
         """Writes the links in the format of the path's suffix (.h5, .lime, .ildg, .milc, .nersc)."""
-        self.context.call("md_lattice_write", self._lattice, encode(path), precision.encode(), replace)
+        self.context.call("md_lattice_write", self._lattice, argument("path", path, Path),
+                          argument("precision", precision, c_char_p), replace)
 
     def __repr__(self) -> str:
         return f"<minidirac.Lattice {'x'.join(map(str, self.dims))}>"
@@ -117,8 +119,9 @@ def load(path: Any, grid: Optional[Sequence[int]] = None, ignore_checksum: bool 
          comm: Any = None) -> Lattice:
     """The lattice of a file of any format that `minidirac` reads."""
     request = library().md_lattice_defaults()
-    request.assign(grid=None if grid is None else tuple(grid), ignore_checksum=ignore_checksum)
-    return Lattice.__new__(Lattice)._made("md_lattice_read", context(comm), encode(path), byref(request))
+    request.assign(grid=grid, ignore_checksum=ignore_checksum)
+    name = argument("path", path, Path)
+    return Lattice.__new__(Lattice)._made("md_lattice_read", context(comm), name, byref(request))
 
 
 def generate(start: Union[Lattice, Sequence[int]], beta: float, sweeps: int = 1, overrelax: int = 4, seed: int = 1,
@@ -129,9 +132,9 @@ def generate(start: Union[Lattice, Sequence[int]], beta: float, sweeps: int = 1,
     if isinstance(start, Lattice):
         made = Lattice(start.links, start.dims, start.layout.grid, start.context)
     else:
-        request = library().md_lattice_defaults().assign(dims=tuple(int(extent) for extent in start))
+        request = library().md_lattice_defaults().assign(dims=start)
         made = Lattice.__new__(Lattice)._made("md_lattice_create", context(comm), byref(request))
-    chain = library().md_chain_defaults(beta)
+    chain = library().md_chain_defaults(argument("beta", beta, c_double))
     chain.assign(sweeps=sweeps, overrelax=overrelax, seed=seed, first=first, space=space)
     made.context.call("md_lattice_sweep", made._lattice, byref(chain))
     return made
@@ -166,13 +169,18 @@ class Links(OnLayout):
         return f"<minidirac.Links {self.action} {'x'.join(map(str, self.dims))}>"
 
 
+def _recipe(action: str) -> Smearing:
+    defaults = library().md_smearing_defaults(argument("action", action, c_char_p))
+    return defaults.assign(recipe=action)
+
+
 def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
           naik_epsilon: Optional[float] = None, alpha: Optional[float] = None, rho: Optional[float] = None,
           steps: Optional[int] = None, space: str = "host") -> Union[Links, Lattice]:
     """Links of an action ("asqtad" with u0, "hisq" with naik_epsilon, "naive") from thin ones; or a
     lattice of links by "fat7" (u0), "ape" (alpha, steps) or "stout" (rho, steps)."""
-    how = library().md_smearing_defaults(action.encode())
-    how.assign(recipe=action, u0=u0, naik_epsilon=naik_epsilon, alpha=alpha, rho=rho, steps=steps, space=space)
+    how = _recipe(action)
+    how.assign(u0=u0, naik_epsilon=naik_epsilon, alpha=alpha, rho=rho, steps=steps, space=space)
     if action in ("fat7", "ape", "stout"):
         return Lattice.__new__(Lattice)._made("md_smear_lattice", lattice.context, byref(how),
                                               parent=lattice._lattice)
@@ -182,21 +190,24 @@ def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
 def improved(lattice: Lattice, fat: Any, long: Any, action: str = "hisq") -> Links:
     """Links of "asqtad" or "hisq" from arrays of the rank's fat and long ones, or from two files of
     them, whose phases are found and taken off. The lattice lends its layout alone."""
-    if isinstance(fat, np.ndarray) != isinstance(long, np.ndarray):
+    name = argument("action", action, c_char_p)
+    files = [isinstance(links, (str, bytes, os.PathLike)) for links in (fat, long)]
+    if files[0] != files[1]:
         raise InputError("fat and long links must be two arrays or two files, got one of each")
-    if not isinstance(fat, np.ndarray):
-        return Links(lattice, action, "md_improved_read", action.encode(), encode(fat), encode(long))
+    if files[0]:
+        paths = argument("fat", fat, Path), argument("long", long, Path)
+        return Links(lattice, action, "md_improved_read", name, *paths)
     arrays = [complex_array(a, (*lattice.shape, 4, 3, 3), "links") for a in (fat, long)]
-    return Links(lattice, action, "md_improved_set", action.encode(), *(a.ctypes for a in arrays))
+    return Links(lattice, action, "md_improved_set", name, *(a.ctypes for a in arrays))
 
 
 def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
     """Links as they are; those of an action on a lattice, which keeps the last that were made."""
     if isinstance(lattice, Links):
         return lattice
+    how = _recipe(action)
     if action not in lattice._links:
         lattice._links.clear()
-        how = library().md_smearing_defaults(action.encode()).assign(recipe=action)
         lattice._links[action] = Links(lattice, action, "md_improved_make", byref(how))
     return lattice._links[action]
 
@@ -204,5 +215,5 @@ def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
 def fermion(owner: OnLayout, count: int, space: str = "host", spins: int = 1) -> Handle:
     """Zeros of double."""
     create = "md_spinor_create" if spins == 4 else "md_fermion_create"
-    return owner.context.make(create, "md_fermion_destroy", owner._lattice, count, b"double",
-                              space.encode())
+    count, where = argument("n_rhs", count, c_int), argument("space", space, c_char_p)
+    return owner.context.make(create, "md_fermion_destroy", owner._lattice, count, b"double", where)

@@ -4,12 +4,15 @@ from __future__ import annotations
 import contextlib
 import ctypes
 import functools
+import math
+import operator
 import os
+import reprlib
 import sys
 import weakref
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Iterator
+from typing import Any, Callable, Dict, Iterator, Tuple
 
 VERSION = "0.2"  # of the structures below
 NAME = "libminidirac.so.0"
@@ -43,18 +46,82 @@ class MachineError(Error):
 _ERRORS = {error.status: error for error in (UnreachedError, InputError, MachineError)}
 
 
+def shown(value: Any) -> str:
+    """A value of a caller in an error: short, on one line."""
+    return " ".join(reprlib.repr(value).split())
+
+
+def _integer(value: Any, low: int, high: int) -> int:
+    if not low <= operator.index(value) <= high:
+        raise ValueError
+    return operator.index(value)
+
+
+def _real(value: Any) -> float:
+    if not math.isfinite(value):
+        raise ValueError
+    return float(value)
+
+
+def _text(value: Any) -> bytes:
+    text = os.fsencode(value)
+    if b"\0" in text:
+        raise ValueError
+    return text
+
+
+def _word(value: Any) -> bytes:
+    if not isinstance(value, str):
+        raise TypeError
+    return _text(value)
+
+
+def _path(value: Any) -> bytes:
+    if not os.fspath(value):
+        raise ValueError
+    return _text(value)
+
+
+# By kind what an argument must be, and what makes it so or raises.
+_KINDS: Dict[Any, Tuple[str, Callable[[Any], Any]]] = {
+    c_int: ("an integer within -2^31..2^31-1", lambda value: _integer(value, -2**31, 2**31 - 1)),
+    c_uint64: ("an integer within 0..2^64-1", lambda value: _integer(value, 0, 2**64 - 1)),
+    c_double: ("a finite number", _real),
+    c_char_p: ("a text without zero bytes", _word),
+    Path: ("the path of a file, without zero bytes", _path),
+}
+
+
+def argument(name: str, value: Any, kind: Any) -> Any:
+    """A value as the library takes it, of a kind of ctypes, of an array of one, or Path; an
+    InputError where it cannot be that."""
+    many = issubclass(kind, ctypes.Array)
+    rule, convert = _KINDS.get(kind._type_ if many else kind, ("", lambda same: same))
+    try:
+        if not many:
+            return convert(value)
+        items = [convert(item) for item in value]
+        if len(items) == kind._length_:
+            return kind(*items)
+        rule = f"{kind._length_} numbers"
+    except (TypeError, ValueError, OverflowError):
+        rule = f"{kind._length_} numbers, each {rule}" if many else rule
+    raise InputError(f"{name} must be {rule}, got {shown(value)}; see help(minidirac)")
+
+
 class _Structure(ctypes.Structure):
     def assign(self, **values: Any) -> "_Structure":
-        """Sets fields, texts from str, arrays from sequences; None leaves the default."""
+        """Sets fields from arguments; None leaves the default."""
+        kinds: Dict[str, Any] = dict(self._fields_)
         for name, value in values.items():
-            if value is None:
-                continue
-            if isinstance(value, str):
-                value = value.encode()
-            if isinstance(value, (list, tuple)):
-                value = type(getattr(self, name))(*value)
-            setattr(self, name, value)
+            if value is not None:
+                setattr(self, name, argument(_ARGUMENTS.get(name, name), value, kinds[name]))
         return self
+
+
+# Fields that have another name as arguments.
+_ARGUMENTS = {"tolerance": "tol", "max_iterations": "max_iter", "slices": "Ls", "height": "M5",
+              "recipe": "action"}
 
 
 class LatticeRequest(_Structure):
@@ -270,7 +337,7 @@ class Context:
 
     def choose_device(self, number: int) -> None:
         """The GPU of the host to use, before anything is on one."""
-        library().md_context_choose_device(self, number)
+        library().md_context_choose_device(self, argument("number", number, c_int))
 
 
 def _communicator(communicator: Any) -> Any:
@@ -293,7 +360,3 @@ def context(comm: Any = None) -> Context:
     if comm is None:
         return _default()
     return comm if isinstance(comm, Context) else Context(comm)
-
-
-def encode(path: Any) -> bytes:
-    return os.fsencode(os.fspath(path))

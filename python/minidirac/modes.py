@@ -2,13 +2,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from ctypes import byref
+from ctypes import byref, c_char_p, c_double, c_int
 from math import nan
+from pathlib import Path
 from typing import Any, Optional, Union
+
+import numpy as np
 
 from .arrays import copied, values_of
 from .lattice import Lattice, Links, fermion
-from .library import Handle, encode, library
+from .library import Handle, argument, library
 from .operators import Quark, site_of
 
 
@@ -45,7 +48,7 @@ class Eigenmodes:
         self.quark, self.links = quark, quark.links
         self._handle: Handle = quark.context.make(function, "md_eigen_destroy", quark._handle, *arguments)
         count = library().md_eigen_count(self._handle)
-        self.values = copied(library().md_eigen_values(self._handle), count)
+        self.values: np.ndarray = copied(library().md_eigen_values(self._handle), count)
         self.residuals = copied(library().md_eigen_residuals(self._handle), count)
         self.converged = library().md_eigen_converged(self._handle)
 
@@ -59,7 +62,8 @@ class Eigenmodes:
 
     def save(self, path: Any, store: str = "double", replace: bool = False) -> None:
         """A file as of `minidirac eigen`; store is "double", "single", "half" or "fixed8"."""
-        self.links.context.call("md_eigen_write", self._handle, encode(path), store.encode(), replace)
+        self.links.context.call("md_eigen_write", self._handle, argument("path", path, Path),
+                                argument("store", store, c_char_p), replace)
 
 
 def eigen(lattice: Union[Lattice, Links], modes: int = 8, action: str = "naive", tol: float = 1e-8,
@@ -68,7 +72,7 @@ def eigen(lattice: Union[Lattice, Links], modes: int = 8, action: str = "naive",
     """The lowest modes, with four spins of a mass. More words are those of Quark. An Error where not all
     converged."""
     quark = Quark(lattice, action, boundary=boundary, **words)
-    search = library().md_eigen_defaults(modes)
+    search = library().md_eigen_defaults(argument("modes", modes, c_int))
     search.assign(block=block, tolerance=tol, max_restarts=max_restarts, seed=seed, mass=mass)
     return Eigenmodes(quark, "md_eigen_find", byref(search))
 
@@ -77,4 +81,5 @@ def load_eigen(lattice: Union[Lattice, Links], path: Any, action: str = "naive",
                boundary: str = "antiperiodic", mass: Optional[float] = None, **words: Any) -> Eigenmodes:
     """The modes of a file of `minidirac eigen`, which belong to these links, action, boundary and mass."""
     quark = Quark(lattice, action, boundary=boundary, **words)
-    return Eigenmodes(quark, "md_eigen_read", nan if mass is None else mass, encode(path))
+    number = nan if mass is None else argument("mass", mass, c_double)
+    return Eigenmodes(quark, "md_eigen_read", number, argument("path", path, Path))

@@ -1,7 +1,7 @@
 """Dirac operators: hops, solves, pion correlators."""
 from __future__ import annotations
 
-from ctypes import byref
+from ctypes import byref, c_char_p, c_double, c_int
 from dataclasses import dataclass
 from typing import Any, Dict, Optional, Sequence, Tuple, Union
 
@@ -9,7 +9,7 @@ import numpy as np
 
 from .arrays import Given, assign_field, check_shape, copied, given, values_of
 from .lattice import Lattice, Links, fermion, links_of
-from .library import Handle, SolveResult, UnreachedError, library
+from .library import Handle, InputError, SolveResult, UnreachedError, argument, library, shown
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,11 @@ class Quark:
 
     def hop(self, field: Any, parity: int = 0) -> Any:
         """D field on the sites of one parity, even (0) or odd (1), of x + y + z + t; zero on others."""
-        return self._through("md_quark_hop", parity, field)
+        return self._through("md_quark_hop", argument("parity", parity, c_int), field)
 
     def apply(self, field: Any, mass: float = 0.0) -> Any:
         """M field = mass field + D field."""
-        return self._through("md_quark_apply", mass, field)
+        return self._through("md_quark_apply", argument("mass", mass, c_double), field)
 
     def _filled(self, values: Given) -> Handle:
         """A field of double where the values lie."""
@@ -93,10 +93,14 @@ class Quark:
                precondition: str = "none", degree: Optional[int] = None, modes: Any = None,
                guess: Any = None, space: str = "host") -> Tuple[Handle, Dict[str, Any]]:
         """The solution, which lies there, and all of a Solution but that."""
+        from .modes import Eigenmodes  # which takes Quark from here
+
+        if not isinstance(modes, (Eigenmodes, type(None))):
+            raise InputError(f"modes must be Eigenmodes, got {shown(modes)}; make them by eigen")
         first = None
         if guess is not None:
             first = self._filled(self._given(guess.x if isinstance(guess, Solution) else guess, "a guess"))
-        request = library().md_solve_defaults(mass)
+        request = library().md_solve_defaults(argument("mass", mass, c_double))
         request.assign(tolerance=tol, max_iterations=max_iter, solver=solver, precondition=precondition,
                        degree=degree, modes=modes and modes._handle._as_parameter_,
                        guess=first and first._as_parameter_)
@@ -150,7 +154,7 @@ def source(lattice: Union[Lattice, Links], words: str, n_rhs: Optional[int] = No
     four spins [rhs, t, z, y, x, 4, 3]. Without n_rhs one a colour and spin."""
     n_rhs = n_rhs or 3 * spins
     field = fermion(lattice, n_rhs, spins=spins)
-    lattice.context.call("md_fermion_source", field, words.encode())
+    lattice.context.call("md_fermion_source", field, argument("words", words, c_char_p))
     return values_of(lattice.context, field, (n_rhs, *lattice.shape, *site_of(spins)))
 
 
@@ -183,12 +187,14 @@ def pion_correlator(lattice: Union[Lattice, Links], mass: float = 0.05, action: 
     """C(t), t = 0 .. T - 1 of the lattice: |x|^2 summed over space, colours, spins and the right-hand sides of a
     point source x, y, z, t, or of a source in words. More words are those of solve. The same on all
     ranks. A solve that does not converge is an Error."""
-    text = source if isinstance(source, str) else "point:" + ",".join(str(int(x)) for x in source)
+    text = source
+    if not isinstance(text, str):
+        text = "point:" + ",".join(map(str, argument("source", source, c_int * 4)))
     operator, how = _split(words)
     spins = spins_of(lattice.action if isinstance(lattice, Links) else action)
     quark = Quark(lattice, action, 3 * spins, boundary=boundary, **operator)
     b = fermion(quark.links, 3 * spins, spins=spins)
-    quark.context.call("md_fermion_source", b, text.encode())
+    quark.context.call("md_fermion_source", b, argument("source", text, c_char_p))
     x, facts = quark._solve(b, mass, **how)
     if not facts["converged"]:
         raise UnreachedError(f"a solve of {text} must converge, got a residual of {max(facts['residuals']):.3e} "

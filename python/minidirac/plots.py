@@ -38,7 +38,7 @@ def _fit(study: Study, case: Tuple[str, float, str], momentum: Any, width: int) 
     for correlated in (True, False):
         try:
             fit = study.fit(*case, momentum, width=width, correlated=correlated)
-        except (InputError, np.linalg.LinAlgError):
+        except InputError:
             continue
         if fit.error < fit.mass:
             return fit

@@ -1,19 +1,21 @@
 """Means, errors and masses of what was measured on many lattices."""
 from __future__ import annotations
 
+from ctypes import c_int
 from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any, Callable, Optional, Tuple
 
 import numpy as np
 
-from .library import InputError
+from .arrays import check_shape, numbers
+from .library import InputError, argument
 
 
 def _means(values: np.ndarray, width: int) -> np.ndarray:
     """Means over axis 0, each without one bin of at least `width`."""
     count = len(values)
-    bins = max(1, count // max(1, width))
+    bins = max(1, count // max(1, argument("width", width, c_int)))
     edges = [b * count // bins for b in range(bins + 1)]
     return np.array([np.delete(values, slice(a, b), axis=0).mean(axis=0) for a, b in zip(edges, edges[1:])
                      if b - a < count])
@@ -23,9 +25,9 @@ def jackknife(values: Any, function: Optional[Callable[[np.ndarray], Any]] = Non
               width: int = 1) -> Tuple[np.ndarray, np.ndarray]:
     """Value and error of a function of means over axis 0, bins of at least `width` left out one
     after the other; without a function, of the mean itself."""
-    values = np.asarray(values, dtype=float)
+    values = numbers(values, "values", float)
     function = function or (lambda mean: mean)
-    value = np.asarray(function(values.mean(axis=0)))
+    value = numbers(function(values.mean(axis=0)), "a function of means", float)
     samples = np.array([function(mean) for mean in _means(values, width)])
     if len(samples) < 2:
         return value, np.full_like(value, np.nan)
@@ -35,7 +37,7 @@ def jackknife(values: Any, function: Optional[Callable[[np.ndarray], Any]] = Non
 
 def fold(c: Any) -> np.ndarray:
     """The means of C(t) and C(T - t), t = 0 .. T / 2, over the last axis."""
-    c = np.asarray(c, dtype=float)
+    c = numbers(c, "a correlator", float)
     t = np.arange(c.shape[-1] // 2 + 1)
     return (c[..., t] + c[..., -t]) / 2
 
@@ -100,11 +102,38 @@ def _cosh(c: np.ndarray, t: np.ndarray, extent: int, weight: np.ndarray) -> Tupl
         amplitude = weighted @ c / (weighted * shape).sum(axis=1)
         rest = c - amplitude[:, None] * shape
         chi2 = ((rest @ weight) * rest).sum(axis=1)
+        chi2[~np.isfinite(chi2)] = np.inf  # where exponentials are too small for doubles
         best = int(np.argmin(chi2))
         low, high = masses[max(best - 1, 0)], masses[min(best + 1, 199)]
+    if np.isinf(chi2[best]):
+        raise InputError(f"chi^2 of a fit must be finite, got none at t = {t[0]} to {t[-1]}; "
+                         "scale the correlators or take another range")
     return masses[best], amplitude[best], chi2[best]
 
 
+def _weight(covariance: np.ndarray, bins: int, correlated: bool) -> np.ndarray:
+    """Of chi^2: the inverse of the covariance of slices from so many bins, or of its diagonal."""
+    count, deviation = len(covariance), np.sqrt(np.diag(covariance))
+    if deviation.min() > 0 and np.isfinite(covariance).all():
+        if not correlated:
+            return np.diag(1 / np.diag(covariance))
+        rank = np.linalg.matrix_rank(covariance / np.outer(deviation, deviation), hermitian=True)
+        if rank == count:
+            return (bins - count - 2) / (bins - 1) * np.linalg.inv(covariance)
+    raise InputError("slices must vary on their own and in the range of doubles, got a singular "
+                     f"covariance of {count}; take other lattices, fewer slices or correlated=False")
+
+
+def _slices(range: Any, last: int) -> Tuple[int, int]:
+    """First and last slice of a range, of slices 0 to `last`."""
+    first, end = argument("range", range, c_int * 2)
+    if not 0 <= first < end <= last:
+        raise InputError(f"a range must have 0 <= first < last <= {last}, got {first} and {end}; "
+                         "give two slices of the folded correlator")
+    return first, end
+
+
+@np.errstate(all="ignore")  # what is not finite is refused
 def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: int = 1,
              correlated: bool = True) -> Fit:
     """The mass of correlators[lattice, t], folded, and its jackknife error; correlated: chi^2 has the
@@ -112,13 +141,20 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
     A&A 464, 399, 2007; S. Dodelson and M. D. Schneider, Phys. Rev. D 88, 063537, 2013), which takes five bins more
     than slices. Without a range all that end at T / 2 are tried, and that of the smallest chi^2 + 2 (slices left
     out) is taken (W. I. Jay and E. T. Neil, Phys. Rev. D 103, 114502, 2021)."""
-    correlators = np.asarray(correlators, dtype=float)
+    correlators = numbers(correlators, "correlators", float)
+    check_shape(correlators.shape, (-1, -1), "correlators")
+    for lattice, t in np.argwhere(~np.isfinite(correlators)):
+        raise InputError(f"correlators must be finite, got {correlators[lattice, t]} of lattice {lattice} at "
+                         f"t = {t}; leave such lattices out, or take a source that gives correlators")
     extent, folded = correlators.shape[-1], fold(correlators)
-    samples, last = _means(folded, width), correlators.shape[-1] // 2
+    samples, last = _means(folded, width), extent // 2
     bins = len(samples)
     covariance = np.atleast_2d(np.cov(samples.T, bias=True)) * (bins - 1) if bins > 1 else None
     tried = []
-    for first, end in [range] if range else [(first, last) for first in np.arange(1, last - 1)]:
+    ranges = [(first, last) for first in np.arange(1, last - 1)]
+    if range is not None:
+        ranges = [_slices(range, last)]
+    for first, end in ranges:
         t = np.arange(first, end + 1)
         needed = len(t) + 5 if correlated else 2
         if covariance is None or bins < needed:
@@ -126,12 +162,11 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
                 continue
             raise InputError(f"a {'correlated ' if correlated else ''}fit of {len(t)} slices needs {needed} bins or "
                              f"more, got {bins or 1}; take more lattices, fewer slices or correlated=False")
-        part = covariance[np.ix_(t, t)]
-        weight = (bins - len(t) - 2) / (bins - 1) * np.linalg.inv(part) if correlated else np.diag(1 / np.diag(part))
+        weight = _weight(covariance[np.ix_(t, t)], bins, correlated)
         tried.append((_cosh(folded.mean(axis=0)[t], t, extent, weight), t, weight))
     if not tried:
-        raise InputError(f"there are no fits with {bins} bins and {last} slices; take more lattices, "
-                         "or correlated=False")
+        raise InputError(f"a fit without a range needs 3 slices and {8 if correlated else 2} bins or more, "
+                         f"got {last} and {bins or 1}; take more lattices, or correlated=False")
     (mass, amplitude, chi2), t, weight = min(tried, key=lambda fit: fit[0][2] - 2 * len(fit[1]))
     found = np.array([_cosh(mean[t], t, extent, weight)[:2] for mean in samples])
     square = found[:, 0].var() * (bins - 1)
@@ -142,8 +177,10 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
                extent, found)
 
 
-def effective_mass(c: np.ndarray) -> np.ndarray:
+def effective_mass(c: Any) -> np.ndarray:
     """arcosh((C(t-1) + C(t+1)) / (2 C(t))), C periodic; NaN at t = 0 and where there is none."""
+    c = numbers(c, "a correlator", float)
+    check_shape(c.shape, (-1,), "a correlator")
     ratio = (np.roll(c, 1) + np.roll(c, -1)) / (2 * c)
     mass = np.full(len(c), np.nan)
     good = ratio >= 1
@@ -155,7 +192,8 @@ def effective_mass(c: np.ndarray) -> np.ndarray:
 def autocorrelation_time(values: Any) -> Tuple[float, float]:
     """Integrated autocorrelation time, 1/2 for independent values, and its error: window of five
     times itself."""
-    off = np.asarray(values, dtype=float) - np.mean(values)
+    values = numbers(values, "values", float)
+    off = values - values.mean()
     count, variance = len(off), np.mean(off**2)
     if count < 4 or not variance > 0:
         return float("nan"), float("nan")

@@ -6,11 +6,12 @@ import contextlib
 import json
 import math
 from ctypes import c_char_p
+from os import PathLike, fsdecode
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
 import numpy as np
 
-from .library import InputError, context, encode
+from .library import InputError, argument, context
 from .statistics import Fit, fit_mass
 
 
@@ -30,19 +31,23 @@ def _reading(path: Any) -> Iterator[None]:
         raise InputError(f"{path} cannot be read: {fault}") from None
 
 
+# Keys of reports whose null is not a number.
+_NULLS = ("machine", "lattice", "devices_are", "sensors")
+
+
 def read_report(path: Any) -> Dict[str, Any]:
     """A report of --json as a dictionary; numbers that JSON has no word for become NaN."""
     with _reading(path), open(path, encoding="utf-8") as file:
         report = json.load(file)
-    if report.get("schema_version") != 1:
+    if not isinstance(report, dict) or report.get("schema_version") != 1:
         raise InputError(f"{path} is no report of schema version 1")
 
     def numbers(value: Any) -> Any:
         if isinstance(value, dict):
-            return {key: numbers(item) for key, item in value.items()}
-        if isinstance(value, list) and value and all(v is None or isinstance(v, (int, float)) for v in value):
-            return [float("nan") if v is None else v for v in value]
-        return [numbers(item) for item in value] if isinstance(value, list) else value
+            return {key: item if key in _NULLS else numbers(item) for key, item in value.items()}
+        if isinstance(value, list):
+            return [numbers(item) for item in value]
+        return math.nan if value is None else value
 
     return numbers(report)
 
@@ -73,7 +78,8 @@ def read_links(path: Any) -> Tuple[np.ndarray, Dict[str, Any]]:
 
 
 def read_propagator(path: Any) -> Tuple[np.ndarray, Dict[str, Any]]:
-    """The solution x[rhs, t, z, y, x, colour] of a file of `solve --output`, and its attributes."""
+    """The solution x[rhs, t, z, y, x, colour] of a file of `solve --output`, of quarks with four spins
+    [..., spin, colour], and its attributes."""
     return _read(path, "/propagator/solution", "/propagator/solution")
 
 
@@ -88,9 +94,12 @@ def read_modes(path: Any) -> Tuple[np.ndarray, np.ndarray, Dict[str, Any]]:
 
 def correlator(solution: np.ndarray, momentum: Sequence[int] = (0, 0, 0),
                origin: Sequence[int] = (0, 0, 0, 0)) -> np.ndarray:
-    """C(t), t from the origin: the sum of cos(p (x - y)) |x|^2 over space, colours and right-hand
-    sides of a solution of read_propagator."""
-    norm2 = (np.abs(solution) ** 2).sum(axis=(0, 5))
+    """C(t), t from the origin: the sum of cos(p (x - y)) |x|^2 over space, colours, spins and
+    right-hand sides of a solution of read_propagator."""
+    if np.ndim(solution) not in (6, 7):
+        raise InputError(f"a solution must have 6 axes, or 7 with spins, got {np.ndim(solution)}; "
+                         "take that of read_propagator")
+    norm2 = (np.abs(solution) ** 2).sum(axis=(0, *range(5, np.ndim(solution))))
     phase = 0.0
     for axis, (n, y) in enumerate(zip(momentum, origin)):
         shape = [1, 1, 1]
@@ -164,5 +173,6 @@ class Study:
 
 def measure(*words: Any, comm: Any = None) -> None:
     """`minidirac measure` with these words of its command line; results go to the file of --output."""
-    on, text = context(comm), [encode(w) if hasattr(w, "__fspath__") else str(w).encode() for w in words]
+    texts = [fsdecode(word) if isinstance(word, PathLike) else str(word) for word in words]
+    on, text = context(comm), [argument("a word", text, c_char_p) for text in texts]
     on.call("md_study_perform", on, len(text), (c_char_p * len(text))(*text))

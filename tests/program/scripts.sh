@@ -66,7 +66,7 @@ done
 if python_with matplotlib; then
   on 1 validate --lattice "$source_dir/inputs/beta5.7_4x4x4x8.lime" --backend cpu_simd --precision half --quiet --json v.json ||
     complain "validate: exit $?"
-  HOST_ONLY=1 HOST_MEMORY=pageable REPEAT=1 SMALL=16:32:16 "$source_dir/scripts/sweep_gemm.sh" "$minidirac" sweep >out 2>err ||
+  HOST_ONLY=1 REPEAT=1 SMALL=16:32:16 "$source_dir/scripts/sweep_gemm.sh" "$minidirac" sweep >out 2>err ||
     complain "sweep_gemm.sh: $(tail -1 err)"
   for call in "plot_dirac.py d.csv d.png" "plot_gemm.py g.csv g.png" "plot_gemm_sweep.py sweep/dense-sweep.csv s.png" \
     "plot_validate.py v.json -o v" "plot_correlator.py c.json -o c.png" "plot_time_to_solution.py t.json t.json -o t.png"; do
@@ -108,4 +108,27 @@ for bad in "--local 4x4x4" "--local 4x4x4x4 --ranks 0" "--local 4x4x4x4 --ranks 
 done
 "$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
 "$source_dir/scripts/table_gemm.py" g.csv | grep -q '| naive | single |' || complain "table_gemm.py"
+"$source_dir/scripts/sweep_gemm.sh" --help | grep -q HOST_ONLY || complain "sweep_gemm.sh --help does not name HOST_ONLY"
+# Bad input is one line and exit code 2.
+: >empty.csv
+python3 - <<'P'
+import json
+row = {"backend": "cuda", "packing": "none", "precision": "double", "reconstruct": 18, "rhs": 1, "dims": [8, 8, 8, 8],
+       "seconds_median": 2e-5}
+split = {**row, "ranks": 2, "exchange_seconds": 1e-5, "interior_seconds": 1e-5, "boundary_seconds": 2e-6, "halo_bytes": 98304}
+for name, grid, rows in (("one", [1, 1, 1, 1], [{**row, "ranks": 1}]), ("two", [1, 1, 1, 2], [split])):
+    json.dump({"command": "bench dirac", "grid": grid, "rows": rows}, open(f"{name}.json", "w"))
+P
+"$source_dir/scripts/model_scaling.py" one.json two.json --network 25 >out 2>err && grep -q '^| hop cuda none double 18 1 |' out ||
+  complain "model_scaling.py: $(tail -1 err)"
+for bad in "table_dirac.py none.csv" "table_dirac.py ." "table_dirac.py empty.csv" "table_dirac.py g.csv" "table_gemm.py none.csv" \
+  "table_gemm.py ." "table_gemm.py empty.csv" "table_gemm.py d.csv" \
+  "model_scaling.py one.json" "model_scaling.py none.json" "model_scaling.py c.json" \
+  "model_scaling.py one.json two.json --network 0" "model_scaling.py one.json two.json --network -5" \
+  "model_scaling.py one.json two.json --network nan" "model_scaling.py one.json two.json --network-latency -1" \
+  "model_scaling.py one.json two.json --node 0"; do
+  set -- $bad
+  "$source_dir/scripts/$1" "${@:2}" >out 2>err
+  [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^$1: error: " err || complain "$bad: $(tail -1 err)"
+done
 finish

@@ -170,6 +170,45 @@ class Package(unittest.TestCase):
         with self.assertRaises(TypeError):
             md.solve(self.lattice, b, colour="red")
 
+    def test_arguments(self):
+        lattice, b = self.lattice, random_field(self.field)
+        quark, modes, links = md.Quark(lattice, n_rhs=3), md.eigen(lattice, 1), lattice.links
+        for words, call in (
+                ("modes must be an integer", lambda: md.eigen(lattice, modes=2**32 + 1)),
+                ("seed must be an integer", lambda: md.eigen(lattice, seed=-1)),
+                ("sweeps must be an integer", lambda: md.generate((4, 4, 4, 4), 5.7, sweeps=2**32 + 1)),
+                ("max_iter must be an integer", lambda: md.solve(lattice, b, max_iter=2**31)),
+                ("n_rhs must be an integer", lambda: md.source(lattice, "wall:0", n_rhs=2.5)),
+                ("parity must be an integer", lambda: quark.hop(b, 1.0)),
+                ("Ls must be an integer", lambda: md.Quark(lattice, "mobius", Ls=4.5)),
+                ("dims must be 4 numbers, each an integer", lambda: md.generate((2.5, 2, 2, 2), 5.7)),
+                ("dims must be 4 numbers, got", lambda: md.Lattice(links, dims=(4, 4, 4, 8, 2))),
+                ("grid must be 4 numbers", lambda: md.load(LATTICE, grid=2)),
+                ("source must be 4 numbers", lambda: md.pion_correlator(lattice, source=(0, 0, 0, 0.5))),
+                ("imaginary_mu must be a finite number", lambda: md.Quark(lattice, imaginary_mu=np.nan)),
+                ("tol must be a finite number", lambda: md.solve(lattice, b, tol=np.inf)),
+                ("beta must be a finite number", lambda: md.generate((4, 4, 4, 4), None)),
+                ("mass must be a finite number", lambda: md.solve(lattice, b, mass="a")),
+                ("mass must be a finite number", lambda: quark.apply(b, 1j)),
+                ("action must be a text", lambda: md.solve(lattice, b, action=None)),
+                ("action must be a text", lambda: md.smear(lattice, action=5)),
+                ("words must be a text", lambda: md.source(lattice, 5)),
+                ("a word must be a text", lambda: md.measure("--lattices", "a\0b")),
+                ("path must be the path of a file", lambda: md.load("a\0b")),
+                ("path must be the path of a file", lambda: modes.save("")),
+                ("path must be the path of a file", lambda: lattice.save(5)),
+                ("modes must be Eigenmodes, got 5", lambda: md.solve(lattice, b, modes=5)),
+                ("modes must be Eigenmodes", lambda: md.solve(lattice, b, modes=quark)),
+                ("links must have the shape", lambda: md.improved(lattice, [1], [2])),
+                ("links must be numbers, got None", lambda: md.improved(lattice, None, None)),
+                ("two arrays or two files", lambda: md.improved(lattice, links, "a.lime")),
+                ("a field must be numbers", lambda: md.hop(lattice, "wall:0"))):
+            with self.assertRaises(md.InputError) as caught:
+                call()
+            self.assertRegex(str(caught.exception), f"^[^\n]*{words}[^\n]*$")
+        made = md.generate(np.array((4, 4, 4, 4)), np.float32(5.7), sweeps=np.int64(1), seed=2**64 - 1)
+        self.assertLess(made.plaquette, 1)
+
     def test_handles_outlive_names(self):
         vectors = md.eigen(md.load(LATTICE), modes=2).vectors
         self.assertAlmostEqual(np.linalg.norm(vectors[0]), 1)

@@ -24,6 +24,9 @@ class Spins(unittest.TestCase):
             self.assertEqual(found.x.shape, (12, *self.lattice.shape, 4, 3))
             pion = (abs(found.x) ** 2).sum(axis=(0, 2, 3, 4, 5, 6))
             np.testing.assert_allclose(pion, want["pion_correlator"], rtol=1e-8)
+        np.testing.assert_allclose(md.correlator(found.x, origin=(1, 0, 2, 3)), np.roll(pion, -3), rtol=1e-12)
+        with self.assertRaisesRegex(md.InputError, "must have 6 axes"):
+            md.correlator(found.x[0, 0])
         b = md.source(self.lattice, "point:1,0,2,3", spins=4)
         quark = md.Quark(self.lattice, "wilson", n_rhs=12)
         self.assertLess(np.linalg.norm(quark.apply(found.x, -0.3) - b), 1e-10 * np.linalg.norm(b))

@@ -1,5 +1,6 @@
 """Studies, and statistics of correlators. For unittest and pytest."""
 import importlib.util
+import json
 import os
 import subprocess
 import sys
@@ -82,6 +83,7 @@ class Studies(unittest.TestCase):
         self.assertGreater(md.fit_mass(data).range[0], 1)  # not where the heavier state is
         with self.assertRaisesRegex(ValueError, "correlated=False"):
             md.fit_mass(data[:8], range=(2, 16))
+        self.assertEqual(md.fit_mass(data, range=(15, 16)).freedom, 0)
         errors = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(50, 32))), range=(6, 16)) for _ in range(40)]
         value, error = md.fit_mass(data, range=(6, 16)).curve(t[6:17])
         self.assertTrue(np.all(error > 0) and np.all(np.abs(value - exact[6:17]) < 5 * error + 1e-3 * exact[6:17]))
@@ -90,6 +92,55 @@ class Studies(unittest.TestCase):
         self.assertLess(np.std(pull), 1.5)
         spread = np.std([fit.mass for fit in errors])
         self.assertTrue(0.5 < spread / np.mean([fit.error for fit in errors]) < 2)
+
+    def test_refused_fits(self):
+        rng, t = np.random.default_rng(5), np.arange(16)
+        good = (np.exp(-t / 2) + np.exp(t / 2 - 8)) * (1 + 0.01 * rng.normal(size=(40, 16)))
+        holes, twins = good.copy(), good.copy()
+        holes[3, 4] = np.nan
+        twins[:, [5, 11]] = twins[:, [6, 10]]
+        for words, data, how in (
+                ("got nan of lattice 3 at t = 4", holes, {}), ("got nan of", holes, {"correlated": False}),
+                ("range of doubles", 1e160 * good, {"range": (2, 8)}),
+                ("range of doubles", 1e160 * good, {"range": (2, 8), "correlated": False}),
+                ("singular", np.repeat(good[:1], 40, axis=0), {"range": (2, 8)}),
+                ("singular", twins, {"range": (2, 8)}), ("8 bins or more, got 8 and 1;", good[:1], {}),
+                ("shape", good[0], {}), ("width must be an integer", good, {"width": 1.5}),
+                *(("0 <= first < last <= 8, got", good, {"range": slices}) for slices in (
+                    (-2, -1), (-4, -1), (3, 3), (0, 0), (1, 9), (1, 20), (4, 2), (-3, 8))),
+                *(("range must be 2 numbers", good, {"range": slices}) for slices in ((), (1, 2, 3), 5, (1.0, 3)))):
+            with self.assertRaisesRegex(md.InputError, words):
+                md.fit_mass(data, **how)
+        decay = np.exp(-np.arange(500.0)) * (1 + 0.01 * rng.normal(size=(40, 1)))
+        far = md.fit_mass(decay, range=(200, 210), correlated=False)  # heavier masses are zeros there
+        self.assertAlmostEqual(far.mass, 1, delta=0.01)
+
+    def test_kinds_of_numbers(self):
+        np.testing.assert_array_equal(md.effective_mass([4, 3, 2, 3]), md.effective_mass(np.array([4, 3, 2, 3])))
+        loops = np.exp(1j * np.arange(9))
+        for call in (lambda: md.jackknife(loops), lambda: md.jackknife(loops.real, lambda mean: 1j * mean),
+                     lambda: md.fold(loops), lambda: md.fit_mass(loops[None]), lambda: md.effective_mass(loops),
+                     lambda: md.autocorrelation_time(loops), lambda: md.jackknife(["a"])):
+            with self.assertRaisesRegex(md.InputError, r"must be real numbers, got .*; take \.real"):
+                call()
+        with self.assertRaisesRegex(md.InputError, "shape"):
+            md.effective_mass(np.ones((4, 8)))
+
+    def test_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            path = os.path.join(folder, "report.json")
+            report = {"schema_version": 1, "figure": None, "lattice": None, "reals": [1, None],
+                      "rows": [{"time": None, "sensors": None}], "machine": {"gpu": None}}
+            with open(path, "w", encoding="utf-8") as file:
+                json.dump(report, file)
+            read = md.read_report(path)
+            for number in (read["figure"], read["reals"][1], read["rows"][0]["time"]):
+                self.assertTrue(np.isnan(number))
+            self.assertEqual((read["lattice"], read["rows"][0]["sensors"], read["machine"]["gpu"]), (None,) * 3)
+            with open(path, "w", encoding="utf-8") as file:
+                file.write("[]")
+            with self.assertRaisesRegex(md.InputError, "no report of schema version 1"):
+                md.read_report(path)
 
     @unittest.skipUnless(has_h5py() and has_matplotlib(), "no h5py and matplotlib")
     def test_figures(self):
