@@ -6,6 +6,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -187,12 +188,26 @@ md_status md_payload_write(md_context *context, const char *path, md_lattice_hea
   return MD_OK;
 }
 
+/* HDF5 must not fail on some ranks only, which wait for each other in it. */
+static md_status can_write(md_context *context, const char *path, int64_t bytes) {
+  struct rlimit most;
+  if (getrlimit(RLIMIT_FSIZE, &most) == 0 && most.rlim_cur != RLIM_INFINITY &&
+      (rlim_t)bytes > most.rlim_cur)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "%s cannot be written on rank %d: files may have %lld bytes there, %lld are "
+                   "needed; raise the limit (ulimit -f)",
+                   path, context->rank, (long long)most.rlim_cur, (long long)bytes);
+  return can_open(context, path, O_WRONLY);
+}
+
 md_status md_h5_create(md_h5_file *file, int64_t bytes) {
   md_context *context = file->context;
   const int64_t room = bytes + bytes / 128 + (1 << 20);
   file->id = H5I_INVALID_HID;
-  if (!file->alone)
+  if (!file->alone) {
     MD_TRY(reserve(context, file->path, room, false)); /* HDF5 empties the file again */
+    MD_TRY(md_agree(context, can_write(context, file->path, room)));
+  }
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */

@@ -98,7 +98,7 @@ typedef struct md_common_options {
   MD_OPTION(INTEGER, "threads", &(common).threads, "N",                                            \
             "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096),              \
   MD_OPTION(REAL, "patience", &(common).patience_s, "SECONDS",                                     \
-            "wait for a rank that does not answer, then end all; 0: for ever [45]",                \
+            "a rank on a GPU, or that failed, waits so long for others; 0: for ever [45]",         \
             .initial = "45", .low = 0, .high = 1e6),                                               \
   MD_OPTION(TEXT, "json", &(common).json, "FILE",                                                  \
             "machine-readable report; - for stdout (implies --quiet)", .file = MD_FILE_REPORT,     \

@@ -201,6 +201,19 @@ static md_status solve(md_context *context, md_solve_run *run, md_field *x,
   return status;
 }
 
+/* MD_INPUT where there would be nothing to solve. Collective. */
+static md_status check_even(md_context *context, const md_solve_run *run) {
+  double norm2[MD_MAX_RHS];
+  MD_TRY(md_linear_norm2(context, &run->of.b[MD_EVEN], NULL, norm2));
+  for (int r = 0; r < run->of.b[MD_EVEN].n_rhs; r++)
+    if (norm2[r] == 0.0)
+      return md_fail(context, MD_INPUT,
+                     "multishift solves on even sites, where right-hand side %d of source %.200s "
+                     "is zero; give another source",
+                     r, run->options.source.text);
+  return MD_OK;
+}
+
 md_status md_solve_shifts(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
   const md_field_shape shape = {
@@ -213,6 +226,7 @@ md_status md_solve_shifts(md_context *context, md_solve_run *run) {
     status = md_field_create(context, run->links.geometry, &shape, MD_EVEN, &x[k]);
   status = md_agree(context, status);
   const bool solves = !md_counts(context);
+  if (status == MD_OK && solves) status = check_even(context, run);
   if (status == MD_OK && solves) {
     md_linear_zero(&run->of.b[MD_ODD]); /* what is solved for */
     md_solve_print_head(context, run);

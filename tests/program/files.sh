@@ -150,8 +150,28 @@ wait
 on 1 solve both.h5 --mass 1 2>/dev/null && complain "a propagator is a lattice"
 grep -q '"checksum":.*"ok"' both.json || complain "the report of several writers is not whole"
 
+# A rank that cannot write the file that others can: one message, no hang, nothing left.
+mkdir first second
+cp a.h5 first
+cp a.h5 second
+alone() { # ARGUMENTS...: rank 1 in another folder
+  mpirun -n 1 -wdir "$work/first" "$minidirac" "$@" : -n 1 -wdir "$work/second" "$minidirac" "$@"
+}
+export -f alone
+for with in "convert a.h5 o.h5" "solve a.h5 --mass 1 --output o.h5" "generate --dims 4x4x4x8 --start hot -o o.h5"; do
+  # shellcheck disable=SC2086
+  minidirac=$minidirac work=$work timeout 60 bash -c 'alone "$@"' alone $with --quiet 2>err
+  got=$?
+  [ $got = 3 ] && grep -q 'cannot be opened on rank 1: No such file' err || complain "$with, a folder of one rank: exit $got: $(head -3 err)"
+  [ -z "$(ls first | grep -v '^a.h5$')" ] || complain "$with, a folder of one rank leaves $(ls first)"
+done
+
 # A killed rank: the old file stays, and the next run removes what was left.
 on 1 generate --dims 24x24x16x16 --start cold --precision single -o wide.h5 --quiet
+# Neither can a rank that may write small files alone.
+timeout 60 mpirun -n 1 "$minidirac" convert wide.h5 o.h5 --quiet : -n 1 bash -c 'ulimit -f 20000; exec "$@"' limited "$minidirac" convert wide.h5 o.h5 --quiet 2>err
+got=$?
+[ $got = 3 ] && grep -q 'cannot be written on rank 1: files may have 20480000 bytes there.*ulimit -f' err || complain "a limit of one rank: exit $got: $(head -3 err)"
 cp original.h5 target.h5
 mpirun -n 2 "$minidirac" convert wide.h5 target.h5 --force --quiet >/dev/null 2>&1 &
 launcher=$!

@@ -79,6 +79,9 @@ for ranks in 1 2; do
   refuses 2 'must lie on the lattice, 0 to 3 in direction y, got 4' $ranks $s --source 'points:1,0,0,0;1,4,0,0'
   refuses 2 'must lie on the lattice, 0 to 3 in direction t' $ranks $s --source colour:4,1
 done
+for source in corner:1 oddwall:0; do
+  refuses 2 "multishift solves on even sites, where right-hand side 0 of source $source is zero" 2 $s --solver multishift --shifts 0,0.1 --source $source
+done
 refuses 2 'seeded:N,SEED' 1 $s --source seeded:0,1
 refuses 2 'at most 128 right-hand sides' 1 $s --source seeded:50,1
 refuses 2 '--momenta needs a source of points' 1 $s --source wall:0 --momenta 1,0,0
