@@ -47,7 +47,8 @@ md_status md_block_update(md_context *context, md_block *block, md_field *y,
 
 /* Waits for the sums of a slot and adds them over the ranks: gram is Hermitian to the bit and the
  * same on all ranks; on the host also the same for every rank grid and thread count (md_sum), on
- * a device from run to run. Sums that are not finite are NaN. Collective. */
+ * a device from run to run. On the host the part of eight sites is good to 2^-60 of the largest
+ * sum that was waited for in this slot before. Sums that are not finite are NaN. Collective. */
 md_status md_block_wait(md_context *context, md_block *block, int slot, double *gram);
 
 /* One of `count` nearly equal parts of the sites. */

@@ -106,8 +106,9 @@ md_status md_lattice_set(md_lattice *lattice, const double *links);
 void md_lattice_get(const md_lattice *lattice, double *links);
 /* "cold": unit links; "hot": random ones by the seed, the same on every rank grid. */
 md_status md_lattice_start(md_lattice *lattice, const char *kind, uint64_t seed);
-/* Heatbath sweeps first, first + 1, ... of the chain of this seed at beta = 6/g^2, each followed by
- * `overrelax` microcanonical ones, on the "host" or the "device". */
+/* One or more heatbath sweeps, first, first + 1, ..., of links in SU(3), of the chain of this seed
+ * at beta = 6/g^2, each followed by `overrelax` microcanonical ones, on the "host" or the "device".
+ */
 typedef struct md_chain_request {
   double beta;
   int sweeps, overrelax; /* [1, 0] */
@@ -272,9 +273,9 @@ md_status md_quark_solve(md_quark *quark, const md_solve_request *request, md_fe
                          const md_fermion *b, md_solve_result *result);
 void md_solve_result_free(md_solve_result *result);
 /* Solves (M^dag M + shift_k) x_k = b, of "wilson" (S S^dag + shift_k) x_k = b, on the even sites
- * for 1 to 64 shifts together; odd sites of x[k] stay. Of the request mass, tolerance,
- * max_iterations and modes. residuals[k]: largest true ones. A quark without an inner precision.
- * MD_UNREACHED where a residual misses the tolerance. */
+ * for 1 to 64 shifts together, each with a field of its own; odd sites of x[k] stay. Of the request
+ * mass, tolerance, max_iterations and modes. residuals[k]: largest true ones. A quark without an
+ * inner precision. MD_UNREACHED where a residual misses the tolerance. */
 md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, int count,
                               const double *shifts, md_fermion *const *x, const md_fermion *b,
                               double *residuals);

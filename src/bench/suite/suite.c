@@ -45,6 +45,7 @@ static md_status solve_many(md_suite *suite) {
 }
 
 #define PARTS "copy|hop|cg1|cg16|halo|gemm|io"
+enum { COPY = 1, HOP = 2, SOLVES = 4 | 8, HALO = 16, IO = 64 }; /* bits of parts, in this order */
 static const struct {
   const char *name, *title;
   md_status (*run)(md_suite *suite);
@@ -227,7 +228,6 @@ static md_status check_parts(md_context *context, const md_choices *parts) {
   return MD_OK;
 }
 
-enum { SOLVES = 3u << 2 }; /* cg1 and cg16 of the table */
 static unsigned mask_of(const md_choices *parts) {
   unsigned mask = 0;
   for (int p = 0; p < parts->count; p++) mask |= 1u << parts->value[p];
@@ -237,15 +237,14 @@ static unsigned mask_of(const md_choices *parts) {
 /* No option that does nothing. */
 static md_status check_needs(md_context *context, const md_option *options, int count,
                              const md_choices *parts) {
-  const unsigned given = mask_of(parts), solves = SOLVES;
-  const unsigned copy = 1u << 0, hop = 1u << 1, halo = 1u << 4, io = 1u << 6;
+  const unsigned given = mask_of(parts);
   const struct {
     const char *names, *needed;
     unsigned by;
-  } needs[] = {{"inner|seconds", "--parts cg1 or cg16", solves},
-               {"transport|check-halo|tune", "--parts hop, cg1, cg16 or halo", hop | solves | halo},
-               {"repetitions", "--parts copy, hop, cg1 or cg16", copy | hop | solves},
-               {"scratch", "--parts io", io}};
+  } needs[] = {{"inner|seconds", "--parts cg1 or cg16", SOLVES},
+               {"transport|check-halo|tune", "--parts hop, cg1, cg16 or halo", HOP | SOLVES | HALO},
+               {"repetitions", "--parts copy, hop, cg1 or cg16", COPY | HOP | SOLVES},
+               {"scratch", "--parts io", IO}};
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     MD_TRY(md_options_need(context, options, count, needs[i].names, given & needs[i].by,
                            needs[i].needed));
