@@ -109,7 +109,8 @@ static md_status hop_beside(md_context *context, md_dirac *dirac, md_hop_call *c
   const md_backend *b = dirac->backend;
   md_halo_arrivals arrivals;
   bool found = false;
-  MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
+  if (b->awaits && b->awaits(dirac->state)) /* by the launch shape in use */
+    MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
   if (found) { /* one kernel comes last to the sites that read the halo, and waits for it there */
     call->arrivals = &arrivals;
   } else {

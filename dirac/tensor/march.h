@@ -17,7 +17,7 @@ enum {
   LONG_PASSES = 2,        /* most, over the sites of a time slice */
   MARCH_WARPS = 16,       /* most that compute */
   MARCH_FEEDERS = 4,      /* that feed */
-  MARCH_RING = 4,         /* most steps under way */
+  MARCH_RING = 3,         /* most steps under way */
   MARCH_X = 8,            /* most sites of a tile along x */
   MARCH_TILES = 7,        /* that are asked for */
   MARCH_COLUMNS = 16,     /* most of quarks with spin: slices times right-hand sides */
@@ -56,6 +56,17 @@ typedef struct md_march_plan {
 bool md_march_serves(const md_backend_request *request);
 int md_march_plans(const md_backend_request *request, const int local[MD_DIMS],
                    const md_device_facts *gpu, md_march_plan plan[MARCH_TILES]);
+
+/* How many steps back the step lies that must be done before slot i of the centre may be filled: i
+ * is 0, and counts on where a step begins a segment and fills all slots that it reads. before:
+ * steps of the segment before. Where these are few, the slots are those that the step in front of
+ * that segment still reads. */
+MD_TILE_MAP int md_march_back(const md_march_plan *plan, bool begins, int i, int before) {
+  int back = plan->ring;
+  if (begins && before + 1 < back) back = before + 1;
+  if (begins && plan->ring + plan->spare - i < back) back = plan->ring + plan->spare - i;
+  return back > 1 ? back : 1;
+}
 
 /* Which rows around a column a step of the march with two link fields reads, and in which order
  * they lie in a slot of the rim. `plane`: the plane along z that is the step, 0 where a slice has

@@ -135,8 +135,10 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
     char *const scales = idle ? even : place_of_scales();
     walk_of<COVER> w(plan, call);
     turn now;
-    int slot = 0, step = 0;
+    int slot = 0, step = 0, begun = 0;
     while (w.next(plan, call)) {
+      const int before = step - begun; /* steps of the segment before */
+      begun = step;
       const corner at(plan, w.column);
       origin o = {};
       if (!idle) o = mine ? find_centre(at) : find_rim(at);
@@ -156,7 +158,7 @@ template <bool SCALED, coverage COVER, bool NARROW> struct feeder {
 #pragma unroll
         for (int i = 0; i < 3; i++) {
           if (i < 2 && !begins) continue;
-          wait_for_slot(memory, plan, begins, i, step, now);
+          wait_for_slot(memory, plan, md_march_back(&plan, begins, i, before), step, now);
           if (idle || (!mine && begins && i > 0)) continue;
           slots[i] = slot;
           bytes += copy_sites(strips[i], (strips[i].odd ? odd : even) + slot, b);

@@ -115,7 +115,7 @@ static bool plan_tile(const md_backend_request *request, const int local[MD_DIMS
    * which takes three (seven) at once, need not wait for the last. */
   const int walls = spin ? MARCH_WALL_BYTES : 0;
   const int most = gpu->block_shared_bytes - gpu->reserved_shared_bytes - walls;
-  for (int ring = 3; ring >= 2; ring--)
+  for (int ring = MARCH_RING; ring >= 2; ring--)
     for (int spare = 2; spare >= 0; spare -= 2)
       if (lay_out(precision, ring, spare, most, plan)) return true;
   return false;

@@ -190,11 +190,10 @@ struct turn {
   }
 };
 
-/* Waits until slot i of those that a segment begins with (else any i) is free for step `step`,
- * whose turn is `now`. */
+/* Waits until what the step `back` steps before step `step`, whose turn is `now`, has read is free.
+ */
 __device__ inline void wait_for_slot(const block_memory &memory, const md_march_plan &plan,
-                                     bool begins, int i, int step, const turn &now) {
-  const int back = begins ? max(min(plan.ring + plan.spare - i, plan.ring), 1) : plan.ring;
+                                     int back, int step, const turn &now) {
   if (back > step) return;
   const turn read = now.before(back, plan.ring);
   barrier_wait(&memory.emptied[read.at], read.phase);

@@ -187,8 +187,10 @@ template <typename T, bool NARROW> struct long_feeder {
     char *const scale = memory.memory + (nothing ? 0 : scales());
     walk w(plan, call);
     turn now;
-    int slot = 0, step = 0;
+    int slot = 0, step = 0, begun = 0;
     while (w.next(plan, call)) {
+      const int before = step - begun; /* steps of the segment before */
+      begun = step;
       const corner at(plan, w.column);
       origin o = {};
       if (!nothing) o = find_row(at);
@@ -206,7 +208,7 @@ template <typename T, bool NARROW> struct long_feeder {
           const int slots = begins ? 2 * ahead * steps() + 1 : 1;
           int bytes = 0;
           for (int i = 0; i < slots; i++) {
-            wait_for_slot(memory, plan, begins, i, step, now);
+            wait_for_slot(memory, plan, md_march_back(&plan, begins, i, before), step, now);
             if (!nothing && (k + i) % steps() == plane) {
               bytes += copy_sites(next, (next.odd ? odd : even) + slot, b);
               store_scales(next, scale + slot);

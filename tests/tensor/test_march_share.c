@@ -1,5 +1,5 @@
 /* The blocks of a march walk through every time slice of every column once, in shares that the rule
- * of march.h calls even. */
+ * of march.h calls even, and fill no slot of shared memory before its last reader is done. */
 #include "dirac/tensor/march.h"
 #include "support.h"
 
@@ -70,9 +70,48 @@ static void even_blocks_where_they_win(void **state) {
   assert_int_equal(md_march_even_blocks(32, 16, 132), 132);
 }
 
+/* Segments of so many steps; a step reads the newest `kept` + 1 slots. */
+static void check_slots(const md_march_plan *plan, int kept, const int *lengths, int segments) {
+  enum { STEPS = 64 };
+  const int slots = plan->ring + kept + plan->spare;
+  int newest[STEPS], filled = 0, step = 0, before = 0, done = -1;
+  for (int n = 0; n < segments; before = lengths[n++])
+    for (int k = 0; k < lengths[n]; k++, step++) {
+      const int fills = k == 0 ? kept + 1 : 1;
+      for (int i = 0; i < fills; i++, filled++) {
+        int last = step - 1; /* the last reader of what lay there */
+        while (last >= 0 && newest[last] - kept > filled - slots) last--;
+        const int back = md_march_back(plan, k == 0, i, before);
+        assert_in_range(back, 1, plan->ring);
+        if (step - back > done) done = step - back;
+        if (filled >= slots && done < last)
+          fail_msg("ring %d, spare %d, kept %d, segments of %d, %d, %d, %d: step %d fills slot %d "
+                   "behind step %d, which step %d reads",
+                   plan->ring, plan->spare, kept, lengths[0], lengths[1], lengths[2], lengths[3],
+                   step, i, done, last);
+      }
+      newest[step] = filled - 1;
+    }
+}
+
+static void no_slot_is_filled_too_early(void **state) {
+  (void)state;
+  enum { SEGMENTS = 4, LONGEST = 9 };
+  static const int kept[] = {2, 2 * MARCH_REACH, 4 * MARCH_REACH};
+  for (int ring = 2; ring <= MARCH_RING; ring++)
+    for (int spare = 0; spare <= 2; spare += 2)
+      for (int k = 0; k < 3; k++)
+        for (int code = 0; code < LONGEST * LONGEST * LONGEST * LONGEST; code++) {
+          const md_march_plan plan = {.ring = ring, .spare = spare};
+          int lengths[SEGMENTS], rest = code;
+          for (int n = 0; n < SEGMENTS; n++, rest /= LONGEST) lengths[n] = 1 + rest % LONGEST;
+          check_slots(&plan, kept[k], lengths, SEGMENTS);
+        }
+}
+
 int main(void) {
-  const struct CMUnitTest tests[] = {cmocka_unit_test(every_slice_has_a_block),
-                                     cmocka_unit_test(shares_are_even),
-                                     cmocka_unit_test(even_blocks_where_they_win)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test(no_slot_is_filled_too_early), cmocka_unit_test(every_slice_has_a_block),
+      cmocka_unit_test(shares_are_even), cmocka_unit_test(even_blocks_where_they_win)};
   return cmocka_run_group_tests(tests, NULL, NULL);
 }
