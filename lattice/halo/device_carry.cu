@@ -84,9 +84,13 @@ static inline cudaError_t carry(const exchange_field &f, size_t entry, int64_t f
   const size_t pitch = (size_t)f.stride * entry;
   char *const values = f.data + (size_t)first * entry, *const scales = message + f.planes * row;
   float *const own = f.scale + (f.scale ? first : 0);
-  const cudaError_t error = cudaMemcpy2DAsync(out ? message : values, out ? row : pitch,
-                                              out ? values : message, out ? pitch : row, bytes,
-                                              (size_t)f.planes, cudaMemcpyDeviceToDevice, stream);
+  void *const to = out ? message : values;
+  const void *const from = out ? values : message;
+  /* One plane is one copy: CUDA takes no pitch above 2^31 bytes, not even of a single row. */
+  const cudaError_t error =
+      f.planes == 1 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream)
+                    : cudaMemcpy2DAsync(to, out ? row : pitch, from, out ? pitch : row, bytes,
+                                        (size_t)f.planes, cudaMemcpyDeviceToDevice, stream);
   if (error != cudaSuccess || !own) return error;
   return cudaMemcpyAsync(out ? scales : (char *)own, out ? (char *)own : scales,
                          (size_t)sites * sizeof(float), cudaMemcpyDeviceToDevice, stream);

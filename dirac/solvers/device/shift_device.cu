@@ -276,7 +276,7 @@ static md_status queue_iteration(md_context *context, void *user) {
   md_launch_early(find_beta, blocks, threads, 0, d->on_device, d->stencil, ranks, d->n_shifts,
                   d->reports, d->zeta);
   if (d->turn == STEPS - 1) update(d, STEPS);
-  return md_cuda_launched(context, "an iteration of the shifts");
+  return md_defer(context, md_cuda_launched(context, "an iteration of the shifts"));
 }
 
 extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device *d) {
@@ -288,8 +288,7 @@ extern "C" md_status md_shift_device_queue(md_context *context, md_shift_device 
   return MD_OK;
 }
 
-extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d,
-                                          md_multishift_state *m) {
+static md_status wait_here(md_context *context, md_shift_device *d, md_multishift_state *m) {
   const long long serial = ++d->waited;
   const int slot = (int)(serial % SLOTS);
   const double *zeta = d->zeta + (size_t)slot * d->n_shifts * d->n_rhs;
@@ -297,6 +296,7 @@ extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *
     const report *at = &d->reports[slot * d->n_rhs + r];
     MD_TRY(md_device_await(context, &at->serial, serial, "an iteration of the shifts"));
     if (d->dirac->peers) MD_TRY(md_device_peers_check(context, d->dirac->peers));
+    MD_TRY(md_halo_verify(d->dirac->halo));
     if (at->failure)
       return md_fail(context, MD_UNREACHED,
                      "%s must be finite and positive, got %g in iteration %lld of right-hand side "
@@ -307,4 +307,9 @@ extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *
   for (int k = 0; k < d->n_shifts; k++)
     for (int r = 0; r < d->n_rhs; r++) m->shifts[k].zeta[r] = *zeta++;
   return MD_OK;
+}
+
+extern "C" md_status md_shift_device_wait(md_context *context, md_shift_device *d,
+                                          md_multishift_state *m) {
+  return md_agree_soon(context, wait_here(context, d, m), "an iteration of the shifts");
 }
