@@ -59,7 +59,7 @@ void md_shift_device_destroy(md_shift_device *shifts);
 /* Queues one iteration; at most two may be under way. */
 md_status md_shift_device_queue(md_context *context, md_shift_device *shifts);
 /* Waits for the next iteration: |r|^2 of the right-hand sides and zeta of the shifts into m.
- * MD_UNREACHED when a sum was not finite or <p, A p> not positive. */
+ * MD_UNREACHED when a sum was not finite or <p, A p> not positive. Collective. */
 md_status md_shift_device_wait(md_context *context, md_shift_device *shifts,
                                md_multishift_state *m);
 
