@@ -123,6 +123,15 @@ md_status md_lattice_describe(md_context *context, const char *path, md_lattice_
   return share_runs(context, &info->notes);
 }
 
+md_status md_lattice_describe_old(md_context *context, const char *path, md_lattice_info *info,
+                                  bool *there) {
+  struct stat old;
+  *info = (md_lattice_info){.checksum = MD_CHECKSUM_UNREAD};
+  *there = context->rank == 0 && stat(path, &old) == 0 && old.st_size > 0;
+  md_broadcast(context, there, sizeof *there);
+  return *there ? md_lattice_describe(context, path, info) : MD_OK;
+}
+
 static md_status open_lattice(md_context *context, const char *path, md_lattice_info *info) {
   MD_TRY(md_lattice_describe(context, path, info));
   if (strcmp(info->header.content, "links") == 0) return MD_OK;

@@ -187,6 +187,10 @@ md_status md_datasets_verify(md_context *context, const char *path, md_datasets_
 
 /* Describes a file of any content; *info is to be destroyed in any case. Collective. */
 md_status md_lattice_describe(md_context *context, const char *path, md_lattice_info *info);
+/* The same for a file that may not be there yet, or be empty: MD_OK and *there false. Collective.
+ */
+md_status md_lattice_describe_old(md_context *context, const char *path, md_lattice_info *info,
+                                  bool *there);
 
 /* Reads a lattice of thin links: recognises the format, checks all sizes against the file before
  * anything is allocated, creates geometry (rank grid as in md_layout_request) and gauge, reads,

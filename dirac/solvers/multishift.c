@@ -13,6 +13,12 @@
 #define NARROW_FROM 0.015625
 #define NARROW_TO 0.9
 
+/* What is to be reached in double, so that the true residual keeps the tolerance with what rounding
+ * adds in hundreds of iterations. */
+static double within(double tolerance) {
+  return tolerance - fmin(0x1p-45, 0.5 * tolerance);
+}
+
 /* m^2 - Deo Doe + shift k is m^2 - Deo Doe of this mass. */
 static double mass_of(const md_multishift_state *m, int k) {
   return sqrt(m->request->mass * m->request->mass + m->request->shifts[k]);
@@ -498,7 +504,7 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
   md_multishift_state *m = &state;
   m->until = narrow_from(&dirac->request, request->tolerance, request->refine);
   m->by = m->until > 0.0 ? &m->exact : &m->narrow;
-  m->aim = (m->until > 0.0 ? NARROW_TO : 1.0) * request->tolerance;
+  m->aim = m->until > 0.0 ? NARROW_TO * request->tolerance : within(request->tolerance);
   md_status status = create(m, dirac, exact, b);
   const md_memory_need mark = md_memory_mark(context);
   if (status == MD_OK) status = create_directions(m);

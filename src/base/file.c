@@ -307,6 +307,18 @@ static bool is_stdout(const md_named_file *file) {
   return file->use == MD_FILE_REPORT && strcmp(file->path, "-") == 0;
 }
 
+/* Of our own files and those of other codes: reports, tables and decks hold text, and all others
+ * but lattices in NERSC's format begin with zero bytes among others. */
+static bool holds_data(const char *path) {
+  static const char nersc[] = "BEGIN_HEADER";
+  char head[512];
+  FILE *file = fopen(path, "rb");
+  const size_t bytes = file ? fread(head, 1, sizeof head, file) : 0;
+  if (file) fclose(file);
+  return memchr(head, 0, bytes) ||
+         (bytes >= strlen(nersc) && memcmp(head, nersc, strlen(nersc)) == 0);
+}
+
 static md_status check_old(md_context *context, const md_named_file *file, const struct stat *old,
                            bool force) {
   const bool report = file->use == MD_FILE_REPORT;
@@ -317,6 +329,11 @@ static md_status check_old(md_context *context, const md_named_file *file, const
     return md_fail(context, MD_INPUT,
                    "%s replaces no file, but %s is there; add %s or give another name",
                    file->option, file->path, file->force ? file->force : "--force");
+  if (report && holds_data(file->path))
+    return md_fail(context, MD_INPUT,
+                   "%s replaces reports and tables alone, but %s holds other data; give another "
+                   "name",
+                   file->option, file->path);
   if (access(file->path, W_OK) != 0)
     return md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %m", file->path);
   return MD_OK;

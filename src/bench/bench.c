@@ -132,8 +132,11 @@ md_space md_bench_links_space(md_context *context, const md_bench_links_request 
 
 md_status md_bench_links_make(md_context *context, const md_bench_links_request *r,
                               md_action_links *links) {
-  const md_action_links_request files = {
-      .physics = r->physics, .lattice = r->lattice, .grid = r->grid, .space = r->space};
+  const md_action_links_request files = {.physics = r->physics,
+                                         .lattice = r->lattice,
+                                         .ignore_checksum = r->ignore_checksum,
+                                         .grid = r->grid,
+                                         .space = r->space};
   const bool reads = r->lattice || r->physics->fat_file;
   const md_space made_in = r->space == MD_HOST ? r->sweeps_in : r->space;
   const md_layout_request layout = layout_of(r);

@@ -21,6 +21,7 @@ typedef struct md_bench_links_request {
   const char *command;               /* as messages name it */
   const md_physics_options *physics; /* checked; links of its files are read */
   const char *lattice;               /* so are those of this file; NULL: none */
+  bool ignore_checksum;              /* of the files */
   const int *dims, *grid;            /* of MD_DIMS each */
   md_space space;                    /* where operators keep their fields */
   md_space sweeps_in; /* where the sweeps are done; fat and long links are made on a device too

@@ -51,8 +51,9 @@ static md_status choose_precision(md_context *context, md_generate_request *r) {
 
 static md_status check(md_context *context, md_generate_request *r, const md_option *options,
                        int count) {
-  static const char *const of_chain[] = {"from",    "beta",       "sweeps",     "overrelax",
-                                         "discard", "checkpoint", "save-every", "on"};
+  static const char *const of_chain[] = {"from",       "ignore-checksum", "beta",
+                                         "sweeps",     "overrelax",       "discard",
+                                         "checkpoint", "save-every",      "on"};
   if (!r->output) return md_fail(context, MD_INPUT, "generate needs --output FILE");
   if (r->dims[0] == 0 && !starts_from_file(r))
     return md_fail(context, MD_INPUT, "generate needs --dims AxBxCxD");
@@ -102,7 +103,7 @@ static md_status load_start(md_context *context, md_generate_request *r, md_geom
                             md_gauge *gauge, md_chain *c) {
   md_lattice_info info = {0};
   md_status status =
-      md_lattice_load(context, r->from, r->common.grid, false, geometry, gauge, &info);
+      md_lattice_load(context, r->from, r->common.grid, r->ignore_checksum, geometry, gauge, &info);
   if (status == MD_OK) status = md_gauge_check_thin(context, gauge); /* sweeps would keep it */
   if (status == MD_OK) status = md_agree(context, go_on(context, r, &info, c));
   md_lattice_info_destroy(&info);
@@ -178,6 +179,27 @@ static md_status leave_chain(md_context *context, const md_generate_request *r, 
                  md_interrupt_name(context), c->done, r->sweeps, r->checkpoint, r->checkpoint);
 }
 
+/* A state replaces one of the same chain alone, or what the chain goes on from. */
+static md_status check_checkpoint(md_context *context, const md_generate_request *r,
+                                  const md_geometry *geometry) {
+  md_lattice_info info;
+  md_chain_record old = {0};
+  bool there;
+  if (!r->checkpoint || r->force || strcmp(r->checkpoint, r->from) == 0) return MD_OK;
+  md_status status = md_lattice_describe_old(context, r->checkpoint, &info, &there);
+  if (there && status == MD_OK)
+    status = md_agree(context, md_chain_find(context, &info.notes.texts, &old));
+  const bool same = status == MD_OK && old.found && old.beta == r->beta && old.seed == r->seed &&
+                    memcmp(info.header.dims, geometry->global, sizeof info.header.dims) == 0;
+  free(old.plaquettes);
+  md_lattice_info_destroy(&info);
+  if (!there || same) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "--checkpoint replaces a state of this chain alone, but %s holds other data; add "
+                 "--force or give another name",
+                 r->checkpoint);
+}
+
 /* The numbered files are checked before the work, as --output is. */
 static md_status check_numbered(md_context *context, const md_generate_request *r,
                                 const md_chain *c) {
@@ -212,6 +234,7 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
                           md_gauge *gauge, md_chain *c, md_report *report, bool *made) {
   MD_TRY(make_start(context, r, geometry, gauge, c));
   MD_TRY(check_numbered(context, r, c));
+  MD_TRY(check_checkpoint(context, r, *geometry));
   say_head(context, r, *geometry);
   if (is_word(r->start, "heatbath")) MD_TRY(md_chain_run(context, r, gauge, c));
   md_gauge_observables now;
@@ -247,6 +270,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                 .choices = "cold|hot|heatbath"),
       MD_OPTION(TEXT, "from", &r.from, "cold|hot|FILE", "where the heatbath begins [cold]",
                 .file = MD_FILE_INPUT),
+      MD_IGNORE_CHECKSUM_OPTION(r.ignore_checksum),
       MD_OPTION(REAL, "beta", &r.beta, "B", "6/g^2 of the Wilson action [6.0]", .low = 0.0,
                 .high = 1e6),
       MD_OPTION(INTEGER, "sweeps", &r.sweeps, "N", "heatbath sweeps [100]", .low = 1, .high = 1e8),

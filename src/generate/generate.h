@@ -14,8 +14,9 @@ typedef struct md_generate_request {
   md_space space; /* the same */
   double beta;
   long long sweeps, overrelax, discard, seed;
-  long long save_every;                          /* 0: the last links alone */
-  bool force, has_beta, has_overrelax, has_seed; /* given, so that a file does not say them */
+  long long save_every; /* 0: the last links alone */
+  bool force, ignore_checksum;
+  bool has_beta, has_overrelax, has_seed; /* given, so that a file does not say them */
   const md_lattice_format *format, *checkpoint_format;
   md_precision precision;
 } md_generate_request;

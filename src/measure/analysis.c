@@ -143,9 +143,11 @@ static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int ac
   char text[MD_ERROR_TEXT];
   cJSON *row = add_case(context, s, rows, action, mass, source);
   report_scalar(d, row, "chiral_condensate", MD_STUDY_CONDENSATE, place);
-  md_report_real(row, "stochastic_error", sqrt(noise2) / d->done);
-  md_say(context, ": tr M^-1 / V = %s, noise %.2g\n",
-         md_format_error(d->mean[0], d->error[0], text), sqrt(noise2) / d->done);
+  const double noise = s->options.vectors > 1 ? sqrt(noise2) / d->done : NAN; /* of one: unknown */
+  md_report_real(row, "stochastic_error", noise);
+  md_say(context, ": tr M^-1 / V = %s", md_format_error(d->mean[0], d->error[0], text));
+  if (!isnan(noise)) md_say(context, ", noise %.2g", noise);
+  md_say(context, "\n");
 }
 
 static void analyse_links(md_context *context, desk *d, cJSON *root) {

@@ -224,6 +224,20 @@ static md_status create_like(md_context *context, const md_field *field, md_prec
   return md_field_create(context, field->geometry, &shape, field->parity, copy);
 }
 
+md_status md_solve_checkpoint_place(md_context *context, const md_solve_options *o) {
+  md_lattice_info info;
+  bool there;
+  if (!o->checkpoint || o->resume) return MD_OK;
+  const md_status status = md_lattice_describe_old(context, o->checkpoint, &info, &there);
+  const bool state = status == MD_OK && strcmp(info.header.content, "checkpoint") == 0;
+  md_lattice_info_destroy(&info);
+  if (!there || state) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "--checkpoint replaces the state of a solve alone, but %s holds other data; give "
+                 "another name",
+                 o->checkpoint);
+}
+
 md_status md_solve_checkpoint_save(md_context *context, const md_solve_run *run,
                                    const md_cg_state *state) {
   md_cg_state s = *state; /* descriptors, not the data */

@@ -155,6 +155,7 @@ void md_solve_report_observables(cJSON *object, const md_solve_run *run) {
   if (found->momentum) report_momenta(object, run);
   if (!found->condensate) return;
   mean_condensate(run, &mean, &error);
+  if (run->options.rhs == 1) error = NAN; /* one estimate has no error that is known */
   md_report_add(object, "chiral_condensate=%g chiral_condensate_error=%g", mean, error);
   md_report_reals(object, "chiral_condensate_estimates", found->condensate, (int)run->options.rhs);
 }

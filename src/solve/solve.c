@@ -123,6 +123,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   md_source_vector vectors[MD_MAX_RHS];
   const md_backend *backend;
   MD_TRY(md_backend_find(context, o->run.backend, request, &backend));
+  MD_TRY(md_solve_checkpoint_place(context, o));
   MD_TRY(md_run_load(context, &o->run, backend->space, o->deflate || o->checkpoint, &run->links));
   const md_geometry *geometry = run->links.geometry;
   md_physics_advise(context, &o->run.physics, request, run->links.unitarity);

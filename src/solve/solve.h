@@ -69,6 +69,9 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
                          double *residuals);
 
+/* MD_INPUT where --checkpoint names a file that is there and no state, which it would replace.
+ * Collective. */
+md_status md_solve_checkpoint_place(md_context *context, const md_solve_options *o);
 /* The state of CG to and from the checkpoint file; it belongs to one set of links, action,
  * boundary, mass, source, precision, backend, right-hand sides at once, modes and guess, which are
  * compared on reading: MD_INPUT names the one that differs. Of a solve in parts it is that of the

@@ -19,6 +19,7 @@ typedef struct settings {
   md_choices backend;
   md_integers counts;
   md_dirac_bench_list list;
+  bool ignore_checksum;
 } settings;
 
 static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
@@ -74,6 +75,7 @@ static md_status make_links(md_context *context, const settings *s,
                             md_action_links *links) {
   md_bench_links_request request = {.command = "bench dirac",
                                     .physics = physics,
+                                    .ignore_checksum = s->ignore_checksum,
                                     .dims = s->dims,
                                     .grid = grid,
                                     .space = links_space(context, s, physics),
@@ -147,6 +149,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                 .initial = "1,8,16", .low = 1, .high = MD_MAX_RHS),
       MD_OPTION(CHOICE, "mode", &s.mode, NULL, "Deo alone, or Deo and Doe in turn [single]",
                 .choices = "single|turn"),
+      MD_IGNORE_CHECKSUM_OPTION(s.ignore_checksum),
       MD_REPETITIONS_OPTION(s.repetitions, "timed samples of each configuration [15]"),
       MD_HALO_OPTIONS(halo),
       MD_TUNE_OPTION(common),
@@ -167,6 +170,8 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                                    "--kernel matvec")
                 : refuse_counts(context, md_option_seen(options, COUNT, "counts")));
   MD_TRY(md_physics_check(context, &physics));
+  MD_TRY(md_options_need(context, options, COUNT, "ignore-checksum", physics.fat_file != NULL,
+                         "--fat FILE and --long FILE"));
   if (physics.fat_file && md_option_seen(options, COUNT, "dims"))
     return md_fail(context, MD_INPUT,
                    "the extents are those of --fat and --long; leave --dims out");

@@ -16,6 +16,7 @@ typedef struct settings {
   md_common_options common;
   const char *lattice, *csv;
   int dims[MD_DIMS];
+  bool ignore_checksum;
   long long sweeps, modes;
   double beta, modes_tolerance;
   const char *modes_store;
@@ -32,6 +33,7 @@ static md_status make_links(md_context *context, const settings *s, md_action_li
       .command = "bench solver",
       .physics = &s->physics,
       .lattice = s->lattice,
+      .ignore_checksum = s->ignore_checksum,
       .dims = s->dims,
       .grid = s->common.grid,
       .space = md_bench_operators_space(context, &s->operators, &s->physics),
@@ -170,11 +172,13 @@ static md_status check_needs(md_context *context, const md_option *options, int 
   const struct {
     const char *names, *needed;
     bool there;
-  } needs[] = {{"sweeps", "--dims AxBxCxD", s->dims[0] != 0},
-               {"beta", "--sweeps N", s->sweeps > 0},
-               {"modes-tol|modes-store|n-sources", "--modes N", s->modes > 0},
-               {"shifts", "--solvers multishift, refined or separate", shifts},
-               {"precondition|degree", "--solvers fcg or gcr", preconditioned}};
+  } needs[] = {
+      {"ignore-checksum", "--lattice FILE or --fat FILE", s->lattice || s->physics.fat_file},
+      {"sweeps", "--dims AxBxCxD", s->dims[0] != 0},
+      {"beta", "--sweeps N", s->sweeps > 0},
+      {"modes-tol|modes-store|n-sources", "--modes N", s->modes > 0},
+      {"shifts", "--solvers multishift, refined or separate", shifts},
+      {"precondition|degree", "--solvers fcg or gcr", preconditioned}};
   for (size_t i = 0; i < sizeof needs / sizeof *needs; i++)
     MD_TRY(
         md_options_need(context, options, count, needs[i].names, needs[i].there, needs[i].needed));
@@ -191,6 +195,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   md_option options[] = {
       MD_OPTION(TEXT, "lattice", &s->lattice, "FILE", "lattice file of any format, or --dims",
                 .file = MD_FILE_INPUT, .group = MD_GROUP_INPUT),
+      MD_IGNORE_CHECKSUM_OPTION(s->ignore_checksum),
       MD_OPTION(DIMS, "dims", s->dims, "AxBxCxD", "links made here", .low = 2, .high = 32766),
       MD_OPTION(INTEGER, "sweeps", &s->sweeps, "N",
                 "of heatbath for --dims; 0: random links, far from a thermal spectrum [0]",
