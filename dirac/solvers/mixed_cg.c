@@ -79,7 +79,9 @@ static md_status create_saved(mixed_cg *m) {
   }
   if (carrier(m)) more->field[SAVED_FIELDS] = &carrier(m)->before;
   more->number = m->saved = calloc((size_t)more->numbers, sizeof *m->saved);
-  return m->saved ? MD_OK : md_fail_memory(m->context, sizeof *m->saved, "state of the solver");
+  return m->saved ? MD_OK
+                  : md_fail_memory(m->context, (size_t)more->numbers * sizeof *m->saved,
+                                   "state of the solver");
 }
 
 /* A count of a saved state, whatever is there. */
