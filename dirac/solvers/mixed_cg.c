@@ -212,14 +212,8 @@ static md_status begin(mixed_cg *m) {
 }
 
 static md_status recover(mixed_cg *m) {
-  if (m->outer.restarted)
-    return md_fail(m->context, MD_UNREACHED,
-                   "sums of the inner solver must be finite and <p, A p> positive, which failed "
-                   "twice from one solution, last in iteration %d; check the links for NaN, or use "
-                   "a wider inner precision than %s",
-                   m->state->iteration + 1, md_precision_name(m->inner->precision));
-  m->outer.restarted = true;
-  m->state->result.restarts++;
+  MD_TRY(md_outer_restart(&m->outer, "solver must be finite and <p, A p> positive",
+                          m->inner->precision));
   return begin(m);
 }
 
