@@ -66,14 +66,6 @@ static inline bool md_action_has_spin(md_action action) {
 static inline int md_action_terms(md_action action) {
   return 8 * md_action_get(action)->fields;
 }
-/* Deo or Doe costs this many flops per output site and right-hand side, for every backend: products
- * of 66 and sums of 6; 570 for one link field, 1146 for two. H costs 1320 per slice: 8 projections
- * of 12, 16 products and 7 sums of 24. */
-static inline int md_action_flops(md_action action) {
-  const int terms = md_action_terms(action);
-  if (md_action_has_spin(action)) return 8 * (12 + 2 * 66) + 7 * 24;
-  return terms * 66 + (terms - 1) * 6;
-}
 /* Reals of a quark at a site: 3 colours and, with spin, 4 of them. Pairs (re, im) are colour +
  * 3 spin, and with a fifth dimension colour + 3 (spin + 4 slice). */
 static inline int md_action_reals(md_action action) {

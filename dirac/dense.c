@@ -193,9 +193,8 @@ static void step(tridiagonal *t, int l, int m, double complex *vectors) {
     p = s * change;
     d[i + 1] = g + p;
     g = c * change - b;
-    if (vectors)
-      turn(t->n, c, s, (double *)(vectors + (size_t)i * (size_t)t->n),
-           (double *)(vectors + (size_t)(i + 1) * (size_t)t->n));
+    turn(t->n, c, s, (double *)(vectors + (size_t)i * (size_t)t->n),
+         (double *)(vectors + (size_t)(i + 1) * (size_t)t->n));
   }
   d[l] -= p;
   e[l] = g;
@@ -238,7 +237,7 @@ static void sort(int n, double *values, double complex *vectors) {
     const double value = values[i];
     values[i] = values[least];
     values[least] = value;
-    for (int k = 0; vectors && least != i && k < n; k++) {
+    for (int k = 0; least != i && k < n; k++) {
       double complex *p = vectors + (size_t)i * (size_t)n + k;
       double complex *q = vectors + (size_t)least * (size_t)n + k;
       const double complex component = *p;
@@ -257,10 +256,10 @@ bool md_hermitian_eigen(int n, double complex *a, double *values, double complex
   if (sound) {
     tridiagonal t = {n, values, reals, reals + n, memory, {memory + n, memory + 2 * size}};
     reduce(a, &t);
-    if (vectors) memset(vectors, 0, size * size * sizeof *vectors);
-    for (size_t i = 0; vectors && i < size; i++) ((double *)(vectors + i * size))[i] = 1.0;
+    memset(vectors, 0, size * size * sizeof *vectors);
+    for (size_t i = 0; i < size; i++) ((double *)(vectors + i * size))[i] = 1.0;
     sound = diagonalise(&t, norm, vectors);
-    for (size_t i = 0; vectors && sound && i < size; i++) transform_back(&t, a, vectors + i * size);
+    for (size_t i = 0; sound && i < size; i++) transform_back(&t, a, vectors + i * size);
     if (sound) sort(n, values, vectors);
   }
   free(memory);

@@ -81,9 +81,13 @@ static inline int md_request_slices(const md_backend_request *r) {
 static inline int md_request_reals(const md_backend_request *r) {
   return md_action_reals(r->action) * md_request_slices(r);
 }
-/* Flops of a hop per output site and right-hand side. */
+/* Flops of a hop per output site and right-hand side, for every backend. Deo or Doe: products of
+ * 66 and sums of 6; 570 for one link field, 1146 for two. H costs 1320 per slice: 8 projections of
+ * 12, 16 products and 7 sums of 24. */
 static inline int md_request_flops(const md_backend_request *r) {
-  return md_action_flops(r->action) * md_request_slices(r);
+  const int terms = md_action_terms(r->action);
+  if (md_action_has_spin(r->action)) return (8 * (12 + 2 * 66) + 7 * 24) * md_request_slices(r);
+  return terms * 66 + (terms - 1) * 6;
 }
 
 const char *md_reconstruct_name(md_reconstruct reconstruct); /* "18", "12", "8", "13", "9" */

@@ -43,9 +43,13 @@ md_status md_system_solution(md_context *context, const md_system *s, md_field x
   return MD_OK;
 }
 
+static double true_factor(const md_system *s) {
+  return s->kind->of_true ? s->kind->of_true(s) : 1.0;
+}
+
 md_status md_system_measure(md_context *context, md_system *s) {
   MD_TRY(md_system_norms(context, s->fields, s->b, s->b_norm));
-  for (int r = 0; r < s->b[0].n_rhs; r++) s->scale[r] = s->kind->of_true(s) * s->b_norm[r];
+  for (int r = 0; r < s->b[0].n_rhs; r++) s->scale[r] = true_factor(s) * s->b_norm[r];
   return MD_OK;
 }
 
@@ -55,7 +59,7 @@ static md_status residual_of(md_context *context, md_system *s) {
 }
 
 md_status md_system_true_residuals(md_context *context, md_system *s, double *residuals) {
-  MD_TRY(s->kind->true_residual(context, s));
+  MD_TRY(residual_of(context, s));
   MD_TRY(md_system_norms(context, s->fields, s->work, residuals));
   for (int r = 0; r < s->x[0].n_rhs; r++) {
     if (!isfinite(residuals[r]))
@@ -68,7 +72,7 @@ md_status md_system_true_residuals(md_context *context, md_system *s, double *re
 }
 
 void md_system_go_on(md_system *s) {
-  const double factor = s->kind->of_true(s);
+  const double factor = true_factor(s);
   if (factor != 1.0) md_linear_add(factor - 1.0, &s->work[0], &s->work[0]);
 }
 
@@ -107,8 +111,7 @@ static md_status reconstruct_odd(md_context *context, md_system *s) {
 
 md_status md_system_even_odd(md_context *context, md_operator *full, bool direct,
                              const md_field b[MD_PARITIES], md_system *s) {
-  static const md_system_kind kind = {"even-odd",      even_source, even_residual,
-                                      reconstruct_odd, residual_of, mass_of};
+  static const md_system_kind kind = {even_source, even_residual, reconstruct_odd, mass_of};
   if (full->even_odd) return full->even_odd(context, full, direct, b, s);
   return md_system_create(context, &kind, full, MD_PARITIES, b, true, s);
 }
@@ -125,12 +128,7 @@ static md_status nothing(md_context *context, md_system *s) {
   return MD_OK;
 }
 
-static double one(const md_system *s) {
-  (void)s;
-  return 1.0;
-}
-
 md_status md_system_plain(md_context *context, md_operator *a, const md_field *b, md_system *s) {
-  static const md_system_kind kind = {"plain", copy_source, residual_of, nothing, residual_of, one};
+  static const md_system_kind kind = {copy_source, residual_of, nothing, NULL};
   return md_system_create(context, &kind, a, 1, b, true, s);
 }

@@ -10,14 +10,13 @@ MD_C_BEGIN
 typedef struct md_system md_system;
 
 typedef struct md_system_kind {
-  const char *name;
   /* work[0] = c; work[0] = c - A y. Collective, as the other two. */
   md_status (*source)(md_context *context, md_system *s);
   md_status (*residual)(md_context *context, md_system *s);
   /* The rest of x from y, if there is one; then work = b - (what is asked for) x. */
   md_status (*reconstruct)(md_context *context, md_system *s);
-  md_status (*true_residual)(md_context *context, md_system *s);
-  /* work[0] from the last one is c - A y times this, 1 where y is all that is asked for. */
+  /* work[0] from md_system_true_residuals is c - A y over this; NULL: 1, as where y is all that is
+   * asked for. */
   double (*of_true)(const md_system *s);
 } md_system_kind;
 

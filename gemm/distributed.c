@@ -94,10 +94,16 @@ static md_status exchange(md_context *context, const md_gemm_layout *layout, boo
   const MPI_Datatype element = mpi_type(precision);
   const int64_t rows = md_gemm_layout_rows(layout), columns = md_gemm_layout_columns(layout);
   const MPI_Aint row_bytes = ld * (MPI_Aint)md_gemm_input_bytes(precision);
-  MPI_Request *requests = malloc(((size_t)context->ranks + 1) * sizeof *requests);
+  const size_t request_bytes = ((size_t)context->ranks + 1) * sizeof(MPI_Request);
+  MPI_Request *requests = malloc(request_bytes);
   MPI_Datatype dense;
   int count = 0;
-  MD_TRY(md_agree(context, requests ? MD_OK : md_fail_memory(context, 1, "MPI requests")));
+  const md_status status =
+      md_agree(context, requests ? MD_OK : md_fail_memory(context, request_bytes, "MPI requests"));
+  if (status != MD_OK) {
+    free(requests);
+    return status;
+  }
   MPI_Type_contiguous((int)columns, element, &dense);
   MPI_Type_commit(&dense);
   if (rows > 0 && columns > 0 && scatter)

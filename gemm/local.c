@@ -11,7 +11,6 @@ enum { PITCH_BYTES = 512 }; /* whole lines and whole boxes of the copy engine */
 md_status md_gemm_device_open(md_context *context, md_gemm_device *device) {
   *device = (md_gemm_device){0};
   MD_TRY(md_device_open(context));
-  snprintf(device->name, sizeof device->name, "%s", context->gpu.name);
   device->stream = md_device_stream();
   return md_device_timer_create(context, &device->timer);
 }
@@ -86,10 +85,6 @@ void md_gemm_host_free(md_gemm_host_memory kind, void *memory) {
   free(memory);
 }
 
-void md_gemm_device_start(md_gemm_device *device) {
-  md_device_timer_start(device->timer);
-}
-
 md_status md_gemm_device_stop(md_context *context, md_gemm_device *device, double *time_s) {
   *time_s = md_device_timer_stop_s(device->timer);
   if (*time_s >= 0.0) return MD_OK;
@@ -147,7 +142,7 @@ md_status md_gemm_local_store(md_context *context, md_gemm_local *local, void *c
 }
 
 static md_status launch(md_context *context, md_gemm_local *local) {
-  md_gemm_device_start(local->place.device);
+  md_device_timer_start(local->place.device->timer);
   return md_gemm_plan_run(context, &local->plan, local->a.data, local->b.data, local->c.data);
 }
 

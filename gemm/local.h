@@ -5,7 +5,6 @@
 /* Matrices in device and pinned memory, their transfers and device times, by base/device.h; without
  * CUDA or a GPU open fails as that does. All calls here are local. */
 typedef struct md_gemm_device {
-  char name[128];
   void *stream; /* cudaStream_t of all work below and of the launches */
   struct md_device_timer *timer;
 } md_gemm_device;
@@ -45,9 +44,8 @@ md_status md_gemm_host_allocate(md_context *context, md_gemm_host_memory kind, s
                                 const char *what, void **memory);
 void md_gemm_host_free(md_gemm_host_memory kind, void *memory); /* NULL: nothing to do */
 
-/* Device time between the two marks on the stream; stop waits for all that was queued and reports
- * what failed in it. */
-void md_gemm_device_start(md_gemm_device *device);
+/* Device time on the stream since md_device_timer_start of device->timer; waits for all that was
+ * queued and reports what failed in it. */
 md_status md_gemm_device_stop(md_context *context, md_gemm_device *device, double *time_s);
 
 /* Products of host matrices by a kernel of either space, with the transfers that this takes. What

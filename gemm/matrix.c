@@ -24,12 +24,6 @@ void md_gemm_fill(uint64_t seed, md_gemm_operand operand, md_gemm_precision prec
   }
 }
 
-void md_gemm_fill_whole(uint64_t seed, md_gemm_operand operand, md_gemm_precision precision,
-                        int64_t rows, int64_t columns, void *data, int64_t ld) {
-  const md_gemm_subset all_rows = {rows, 1, 0, 0}, all_columns = {columns, 1, 0, 0};
-  md_gemm_fill(seed, operand, precision, rows, columns, &all_rows, &all_columns, data, ld);
-}
-
 static double gamma_of(const md_gemm_problem *p) {
   const double roundoff = p->precision == MD_GEMM_DOUBLE   ? 0x1p-53
                           : p->precision == MD_GEMM_SINGLE ? 0x1p-24

@@ -75,9 +75,6 @@ static inline int64_t md_gemm_global(const md_gemm_subset *subset, int64_t local
 void md_gemm_fill(uint64_t seed, md_gemm_operand operand, md_gemm_precision precision, int64_t rows,
                   int64_t columns, const md_gemm_subset *row_subset,
                   const md_gemm_subset *column_subset, void *data, int64_t ld);
-/* The same, the whole matrix. */
-void md_gemm_fill_whole(uint64_t seed, md_gemm_operand operand, md_gemm_precision precision,
-                        int64_t rows, int64_t columns, void *data, int64_t ld);
 
 /* How far a product is from the definition summed in double, and how far rounding lets it be.
  *

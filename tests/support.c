@@ -2,6 +2,7 @@
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
 #include "lattice/gauge/gauge.h"
+#include "lattice/gauge/su3.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -244,4 +245,49 @@ double md_test_gauge_difference(md_context *context, const md_gauge *a, const md
 
 double md_test_local_difference(md_context *context, const md_gauge *a, const md_gauge *b) {
   return difference_at(context, a, b, a->geometry->sites);
+}
+
+enum { TRANSFORM = 0x7472616e }; /* keeps its random numbers apart */
+
+/* g(x) at any site, also across the cut: drawn from the global coordinates alone. */
+static void rotation_at(const md_geometry *geometry, uint64_t seed, const int x[MD_DIMS],
+                        double g[18]) {
+  md_random random = md_random_at(seed, TRANSFORM, (uint64_t)md_global_index(geometry, x));
+  md_su3_random(&random, g);
+}
+
+static void transform_site(md_gauge *gauge, uint64_t seed, int p, int64_t site) {
+  const md_geometry *geometry = gauge->geometry;
+  int x[MD_DIMS];
+  double g[18], h[18], u[18], gu[18];
+  md_global_coordinates(geometry, p, site, x);
+  rotation_at(geometry, seed, x, g);
+  for (int mu = 0; mu < MD_DIMS; mu++) {
+    const int here = x[mu];
+    x[mu] = (here + 1) % geometry->global[mu];
+    rotation_at(geometry, seed, x, h);
+    x[mu] = here;
+    md_gauge_get(gauge, p, mu, site, u);
+    md_su3_multiply(gu, g, u);
+    md_su3_multiply_adjoint(u, gu, h);
+    md_gauge_set(gauge, p, mu, site, u);
+  }
+}
+
+void md_test_transform(md_context *context, md_gauge *gauge, uint64_t seed,
+                       md_field transform[MD_PARITIES]) {
+  for (int p = 0; p < MD_PARITIES; p++) {
+#pragma omp parallel for schedule(static)
+    for (int64_t i = 0; i < gauge->geometry->sites; i++) {
+      transform_site(gauge, seed, p, i);
+      if (transform) {
+        double g[18];
+        int x[MD_DIMS];
+        md_global_coordinates(gauge->geometry, p, i, x);
+        rotation_at(gauge->geometry, seed, x, g);
+        md_field_set(&transform[p], i, g);
+      }
+    }
+  }
+  MD_REQUIRE(context, md_gauge_exchange(context, gauge));
 }

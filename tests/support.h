@@ -46,6 +46,11 @@ void md_test_skip_lattice(const md_context *context, const int dims[MD_DIMS]);
 /* Uniformly random SU(3) links by seed, the same on every rank grid; halos exchanged. */
 void md_test_random_gauge(md_context *context, const md_geometry *geometry, uint64_t seed,
                           md_gauge *gauge);
+/* U_mu(x) -> g(x) U_mu(x) g(x+mu)^dag with random g(x) in SU(3) drawn by (seed, site); the same
+ * for every rank grid. Exchanges halos. `transform`, if not NULL, receives g(x) as two fields of
+ * parity even, odd with 18 components in MD_DOUBLE. Collective. */
+void md_test_transform(md_context *context, md_gauge *gauge, uint64_t seed,
+                       md_field transform[MD_PARITIES]);
 /* The largest difference of two links over all ranks, halos included. Collective. */
 double md_test_gauge_difference(md_context *context, const md_gauge *a, const md_gauge *b);
 /* The same without halos, which are stale in links that a test has turned. */

@@ -99,7 +99,7 @@ static md_status create_links(md_context *context, const md_links *links,
       const int count = sites - first < lanes ? (int)(sites - first) : lanes;
       const double inverse = 1.0 / unit[term / MD_DIRECTIONS];
       double planes[MD_LINK_REALS * MD_SIMD_MOST_LANES];
-      md_links_fold(links, parity, term, first, count, planes);
+      md_links_fold(links, parity, term, first, count, false, planes);
       for (int c = 0; c < reals; c++)
         for (int l = 0; l < lanes; l++) { /* lanes past the end repeat the last site */
           const int64_t at = lanes > 1 ? (term * reals + c) * lanes + l : c * terms + term;

@@ -165,12 +165,17 @@ INLINED void fetch_results(const md_simd_call *call, int64_t site) {
   for (int c = 0; c < MD_FERMION_REALS; c++) __builtin_prefetch(out + c * call->out_stride, 1);
 }
 
+/* Whether results go past the caches: whole lines, or halves where the next block brings the
+ * other. */
+INLINED bool streams(const md_simd_call *call) {
+  enum { BYTES = LANES * sizeof(STORED) };
+  return call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
+}
+
 INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals,
                  md_simd_fetch fetch) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
-  enum { BYTES = LANES * sizeof(STORED) };
-  /* Whole lines, or halves where the next block brings the other. */
-  const bool stream = call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
+  const bool stream = streams(call);
   const md_simd_plan *plan = call->plan;
   for (int64_t k = begin; k < end; k++) {
     const int64_t block = call->order ? call->order[k] : k, site = plan->site[block];

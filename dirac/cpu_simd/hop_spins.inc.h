@@ -267,19 +267,13 @@ INLINED void fetch_spinors(const STORED *first, int64_t stride, bool write) {
         __builtin_prefetch(plane_at(&psi, k, c), 0, 2);
 }
 
-/* Whether results go past the caches: whole lines, one behind the other. */
-INLINED bool spins_stream(const md_simd_call *call) {
-  enum { BYTES = LANES * sizeof(STORED) };
-  return call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
-}
-
 /* turn: 2 of H^dag, else 0; added to the powers of i. */
 INLINED void spins_of_block(const md_simd_call *call, const steps of[2], int64_t block, int reals,
                             int turn) {
   const md_simd_plan *plan = call->plan;
   const int64_t site = plan->site[block];
   const int count = call->sites - site < LANES ? (int)(call->sites - site) : LANES;
-  const bool stream = spins_stream(call), wait = SCALED || call->matrix;
+  const bool stream = streams(call), wait = SCALED || call->matrix;
   ARITH room[TERMS * MD_LINK_REALS * LANES] __attribute__((aligned(64)));
   STORED moved[TERMS * SPINOR * LANES] __attribute__((aligned(64)));
   VECTOR waiting[MD_MAX_COMPONENTS];
@@ -333,7 +327,7 @@ INLINED void spins_one(const md_simd_call *call, int64_t begin, int64_t end, int
     spins_of_range(call, of, begin, end, reals, 2);
   else
     spins_of_range(call, of, begin, end, reals, 0);
-  if (spins_stream(call)) md_stream_end();
+  if (streams(call)) md_stream_end();
 }
 
 /* Asks L2 for as much of a site at `first` as LANES reals of each of its rows. */

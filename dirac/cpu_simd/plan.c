@@ -41,10 +41,14 @@ static bool find_windows(const md_geometry *g, const int32_t *index, int lanes, 
   return true;
 }
 
+static int64_t more_room(int64_t room) {
+  return room ? 2 * room : 64;
+}
+
 /* Makes room for one more row of `lanes` indices. */
 static bool grow(int32_t **rows, int64_t count, int64_t *room, int lanes) {
   if (count < *room) return true;
-  const int64_t more = *room ? 2 * *room : 64;
+  const int64_t more = more_room(*room);
   int32_t *grown = realloc(*rows, (size_t)(more * lanes) * sizeof **rows);
   if (!grown) return false;
   *rows = grown;
@@ -156,8 +160,9 @@ md_status md_simd_plan_create(md_context *context, const md_links *links, int pa
   bool room = status == MD_OK && (lanes == 1 || pattern_of(plan, in_order) == MD_SIMD_CONTIGUOUS);
   for (int64_t b = 0; room && b < plan->blocks; b++) room = add_block(plan, links, parity, b);
   plan->in_range[MD_RANGE_ALL] = plan->blocks;
+  const int64_t rows = more_room(plan->patterns_room) + more_room(plan->gathers_room);
   if (status == MD_OK && !room)
-    status = md_fail_memory(context, (size_t)(plan->blocks * plan->terms), "neighbour plan");
+    status = md_fail_memory(context, (size_t)(rows * lanes) * sizeof(int32_t), "neighbour plan");
   if (status != MD_OK) md_simd_plan_destroy(plan);
   return status;
 }

@@ -52,7 +52,6 @@ typedef struct md_stencil {
   const void *links;
   const md_row *rows;
   const md_long_row *long_rows;        /* NULL: one link field */
-  int pairs;                           /* 4 for each link field */
   int reals[MD_MOST_LINK_FIELDS];      /* R of a field: 18, 12, 8; 13, 9 of the second; 0: none */
   double largest[MD_MOST_LINK_FIELDS]; /* of md_links: fixed holds parts of it, 13 and 9 reals s */
   const int32_t *order;   /* site of a slot, those of the interior first but in a march; NULL: slot

@@ -175,14 +175,23 @@ static void put_interior_first(const md_links *links, int parity, const int32_t 
         sorted[count++] = order[i];
 }
 
-/* Copies `bytes` of a table to new memory of the device; none for NULL. */
+/* Copies `bytes` of a table, which may be 0, to new memory of the device; counts them in a dry run,
+ * which has no table. */
 static md_status copy_table(md_context *context, const char *what, const void *table, size_t bytes,
                             const void **on_device) {
   void *memory = NULL;
-  if (!table) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, what, &memory));
   *on_device = memory;
-  return md_device_upload(context, memory, table, bytes);
+  return memory ? md_device_upload(context, memory, table, bytes) : MD_OK;
+}
+
+static bool has_long_rows(const md_links *links) {
+  return md_action_get(links->action)->fields > 1;
+}
+
+/* Whether sites are taken in an order of their own. */
+static bool is_ordered(const md_backend_request *request) {
+  return request->n_rhs > 1 || md_action_has_spin(request->action);
 }
 
 static md_status load_tables(md_context *context, const md_links *links,
@@ -190,6 +199,8 @@ static md_status load_tables(md_context *context, const md_links *links,
                              md_stencil stencil[MD_PARITIES]) {
   const md_geometry *g = links->field->geometry;
   const size_t rows = (size_t)(2 * g->sites / g->local[0]);
+  const size_t long_rows = has_long_rows(links) ? rows : 0;
+  const size_t ordered = is_ordered(request) ? (size_t)g->sites : 0;
   for (int p = 0; p < MD_PARITIES; p++)
     if (t->rows[p]) make_rows(links, p, t->rows[p], t->long_rows[p]);
   const int v = sites_per_slot(g, request, t);
@@ -203,8 +214,7 @@ static md_status load_tables(md_context *context, const md_links *links,
     *st = (md_stencil){.parity = p,
                        .sites_per_slot = v,
                        .tile = march.x > 0 ? march.sites : tile_of(request),
-                       .march = march,
-                       .pairs = md_stencil_pairs(links->action)};
+                       .march = march};
     for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
       st->reals[f] = md_stencil_reals(request, f);
       st->largest[f] = links->largest[f];
@@ -213,13 +223,13 @@ static md_status load_tables(md_context *context, const md_links *links,
     st->slots_per_row = md_divisor_of(g->local[0] / 2 / v);
     MD_TRY(copy_table(context, "rows of the stencil", t->rows[p], rows * sizeof(md_row),
                       (const void **)&st->rows));
-    MD_TRY(copy_table(context, "rows of the stencil", t->long_rows[p], rows * sizeof(md_long_row),
-                      (const void **)&st->long_rows));
+    MD_TRY(copy_table(context, "rows of the stencil", t->long_rows[p],
+                      long_rows * sizeof(md_long_row), (const void **)&st->long_rows));
     if (t->order && march.x > 0)
       memcpy(t->order, t->blocks, (size_t)g->sites * sizeof *t->order);
     else if (t->order)
       put_interior_first(links, p, t->blocks, t->order);
-    MD_TRY(copy_table(context, "order of sites", t->order, (size_t)g->sites * sizeof *t->order,
+    MD_TRY(copy_table(context, "order of sites", t->order, ordered * sizeof *t->order,
                       (const void **)&st->order));
     for (int r = 0; r < 3; r++)
       st->range[r] = (md_slot_range){.count = (int32_t)st->slots, .gap_at = (int32_t)st->slots};
@@ -237,11 +247,11 @@ static md_status make_tables(md_context *context, const md_links *links,
   for (int p = 0; p < MD_PARITIES; p++) {
     MD_TRY(
         md_allocate(context, rows * sizeof(md_row), "rows of the stencil", (void **)&t->rows[p]));
-    if (md_action_get(links->action)->fields > 1)
+    if (has_long_rows(links))
       MD_TRY(md_allocate(context, rows * sizeof(md_long_row), "rows of the stencil",
                          (void **)&t->long_rows[p]));
   }
-  if (request->n_rhs == 1 && !md_action_has_spin(request->action)) return MD_OK;
+  if (!is_ordered(request)) return MD_OK;
   MD_TRY(md_allocate(context, sites * sizeof *t->blocks, "order", (void **)&t->blocks));
   return md_allocate(context, sites * sizeof *t->order, "order", (void **)&t->order);
 }

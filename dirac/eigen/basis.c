@@ -129,13 +129,12 @@ static md_status create(md_eigen_basis *b) {
 
 md_status md_eigen_basis_create(md_context *context, md_operator *a, int most, int kept,
                                 uint64_t seed, md_eigen_basis *basis) {
-  const md_geometry *g = a->geometry;
   *basis = (md_eigen_basis){.context = context,
                             .a = a,
                             .block = a->shape.n_rhs,
                             .most = most,
                             .kept = kept,
-                            .unknowns = a->shape.components / 2 * (g->volume / 2),
+                            .unknowns = md_eigen_unknowns(a->geometry, a->shape.components),
                             .seed = seed};
   return md_agree(context, create(basis));
 }

@@ -266,10 +266,10 @@ static md_status check(md_context *context, const md_dirac *dirac,
 static md_status take_signs(search *s, const md_dirac *dirac) {
   md_eigen_result *r = s->result;
   if (dirac->request.action != MD_ACTION_WILSON || r->below == 0) return MD_OK;
-  r->signs = calloc((size_t)r->below, sizeof *r->signs);
+  const size_t bytes = (size_t)r->below * sizeof *r->signs;
+  r->signs = calloc(1, bytes);
   MD_TRY(md_agree(s->context,
-                  r->signs ? MD_OK
-                           : md_fail_memory(s->context, sizeof *r->signs, "the signs of modes")));
+                  r->signs ? MD_OK : md_fail_memory(s->context, bytes, "the signs of modes")));
   return md_eigen_basis_signs(&s->basis, r->below, r->signs);
 }
 

@@ -1,7 +1,6 @@
 /* The Hermitian gamma_5 S of Wilson quarks in the space of modes of S S^dag. With S^dag = gamma_5 S
  * gamma_5 the square of G = S gamma_5 = gamma_5 S^dag is S S^dag, and G has the eigenvalues and, by
  * gamma_5 of a vector, the chiralities of gamma_5 S. */
-#include "base/memory_need.h"
 #include "dirac/dense.h"
 #include "dirac/eigen/basis.h"
 #include "dirac/wilson/wilson.h"

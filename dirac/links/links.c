@@ -70,8 +70,8 @@ bool md_links_minus(const md_links *links, int parity, int term, int64_t site) {
   return is_minus(links, &t, x);
 }
 
-static void fold(const md_links *links, int parity, int term, int64_t first, int count, bool apart,
-                 double *planes) {
+void md_links_fold(const md_links *links, int parity, int term, int64_t first, int count,
+                   bool apart, double *planes) {
   const md_link_term t = md_links_term(links->action, term);
   const md_gauge *field = &links->field[t.field];
   const md_geometry *g = field->geometry;
@@ -91,14 +91,4 @@ static void fold(const md_links *links, int parity, int term, int64_t first, int
                    phase[0], phase[1], u);
     for (int c = 0; c < MD_LINK_REALS; c++) planes[c * count + i] = u[c];
   }
-}
-
-void md_links_fold(const md_links *links, int parity, int term, int64_t first, int count,
-                   double *planes) {
-  fold(links, parity, term, first, count, false, planes);
-}
-
-void md_links_fold_apart(const md_links *links, int parity, int term, int64_t first, int count,
-                         double *planes) {
-  fold(links, parity, term, first, count, true, planes);
 }

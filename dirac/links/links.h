@@ -77,12 +77,10 @@ void md_links_phase(const md_links *links, int parity, int term, int64_t site, d
 bool md_links_minus(const md_links *links, int parity, int term, int64_t site);
 
 /* Folded matrices of one term for the output sites first .. first+count-1 of a parity, as 18 planes
- * of doubles: real c of site first+i at planes[c*count + i]. Local. */
+ * of doubles: real c of site first+i at planes[c*count + i]. `apart`: without the phase, F or
+ * F^dag, so that links in SU(3) stay there. Local. */
 void md_links_fold(const md_links *links, int parity, int term, int64_t first, int count,
-                   double *planes);
-/* The same without the phase, F or F^dag: links in SU(3) stay there. */
-void md_links_fold_apart(const md_links *links, int parity, int term, int64_t first, int count,
-                         double *planes);
+                   bool apart, double *planes);
 
 /* A bound on |D|, or |H| <= 8: 4 for links in SU(3), else half the largest sum of the norms of a
  * site's links. Collective. */

@@ -118,14 +118,8 @@ static md_status begin(mixed_block *m) {
 static md_status recover(mixed_block *m, bool strays) {
   for (int r = 0; strays && m->outer.restarted && r < m->state->n_rhs; r++)
     m->outer.in_vain[r] = MD_UPDATES_MOST_IN_VAIN;
-  if (m->outer.restarted && !strays)
-    return md_fail(m->context, MD_UNREACHED,
-                   "sums of the inner block solver must be finite, which failed twice from one "
-                   "solution, last in iteration %d; check the links for NaN, or use a wider inner "
-                   "precision than %s",
-                   m->state->iteration + 1, md_precision_name(m->inner->precision));
-  m->outer.restarted = true;
-  m->state->result.restarts++;
+  if (strays) m->outer.restarted = false; /* not refused, however often */
+  MD_TRY(md_outer_restart(&m->outer, "block solver must be finite", m->inner->precision));
   md_block_deflation_forget(&m->deflation);
   return begin(m);
 }

@@ -79,7 +79,9 @@ static md_status create_saved(mixed_cg *m) {
   }
   if (carrier(m)) more->field[SAVED_FIELDS] = &carrier(m)->before;
   more->number = m->saved = calloc((size_t)more->numbers, sizeof *m->saved);
-  return m->saved ? MD_OK : md_fail_memory(m->context, sizeof *m->saved, "state of the solver");
+  return m->saved ? MD_OK
+                  : md_fail_memory(m->context, (size_t)more->numbers * sizeof *m->saved,
+                                   "state of the solver");
 }
 
 /* A count of a saved state, whatever is there. */
@@ -210,14 +212,8 @@ static md_status begin(mixed_cg *m) {
 }
 
 static md_status recover(mixed_cg *m) {
-  if (m->outer.restarted)
-    return md_fail(m->context, MD_UNREACHED,
-                   "sums of the inner solver must be finite and <p, A p> positive, which failed "
-                   "twice from one solution, last in iteration %d; check the links for NaN, or use "
-                   "a wider inner precision than %s",
-                   m->state->iteration + 1, md_precision_name(m->inner->precision));
-  m->outer.restarted = true;
-  m->state->result.restarts++;
+  MD_TRY(md_outer_restart(&m->outer, "solver must be finite and <p, A p> positive",
+                          m->inner->precision));
   return begin(m);
 }
 

@@ -63,6 +63,17 @@ void md_outer_take_units(md_outer *o) {
   }
 }
 
+md_status md_outer_restart(md_outer *o, const char *rule, md_precision inner) {
+  if (o->restarted)
+    return md_fail(o->context, MD_UNREACHED,
+                   "sums of the inner %s, which failed twice from one solution, last in iteration "
+                   "%d; check the links for NaN, or use a wider inner precision than %s",
+                   rule, o->state->iteration + 1, md_precision_name(inner));
+  o->restarted = true;
+  o->state->result.restarts++;
+  return MD_OK;
+}
+
 /* to = from in units, zero as md_outer_hand_down says. */
 static md_status in_units(const md_outer *o, bool rest, md_field *to, const md_field *from) {
   double inverse[MD_MAX_RHS];

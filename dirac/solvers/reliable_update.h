@@ -125,6 +125,10 @@ void md_outer_take_units(md_outer *o);
  * of one 16-bit field then share their sites' scales fairly. Collective. */
 md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r);
 
+/* Notes a restart from the present solution, MD_UNREACHED for the second one in a row. `rule`: what
+ * sums of the inner solver broke. Local. */
+md_status md_outer_restart(md_outer *o, const char *rule, md_precision inner);
+
 /* An update: x += y and the new residual; `deflate`, unless NULL, which may look at the old
  * residual in state->r and the new one in scratch; what has come back of the modes into x, where it
  * is more than a tenth of a residual; state->r becomes the new one, counts. MD_UNREACHED when it is

@@ -42,7 +42,7 @@ static void pack_site(const md_backend_request *request, const md_links *links, 
   for (int term = 0; term < md_action_terms(links->action); term++) {
     const int field = term / MD_DIRECTIONS, d = term % MD_DIRECTIONS;
     double folded[MD_LINK_REALS];
-    md_links_fold(links, parity, term, site, 1, folded);
+    md_links_fold(links, parity, term, site, 1, false, folded);
     for (int n = 0; n < 9; n++) {
       const int at = request->packing == MD_PACKING_STACKED
                          ? md_stacked_link_at(request->precision, d, n / 3, n % 3)

@@ -61,7 +61,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
     for (int64_t i = 0; i < g->sites; i++) {
       double *to = s->links[p] + (size_t)i * reals;
       for (int term = 0; term < s->terms; term++)
-        md_links_fold(links, p, term, i, 1, to + term * MD_LINK_REALS);
+        md_links_fold(links, p, term, i, 1, false, to + term * MD_LINK_REALS);
       for (size_t c = 0; c < reals; c++) to[c] = rounded(request->precision, to[c]);
     }
   }

@@ -25,6 +25,12 @@ static void destroy(md_operator *a) {
 }
 
 static const md_wall_way as_it_is = {.factor = 1.0};
+static const md_wall_way transposed = {.adjoint = true, .factor = 1.0};
+static const md_wall_way by_gamma5 = {.gamma5 = true, .factor = 1.0};
+
+static const md_wall_way *way_of(bool adjoint) {
+  return adjoint ? &transposed : &as_it_is;
+}
 
 /* B in, in `work` where B is not 1. */
 static md_field *weighed(const wilson *w, md_field *in, md_field *work) {
@@ -62,18 +68,16 @@ static md_field *begin(const wilson *w, bool adjoint, md_field *in, md_field *wo
 static md_status apply_to(md_context *context, wilson *w, bool adjoint, md_field *out,
                           md_field in[MD_PARITIES]) {
   const int p = out->parity;
-  const md_wall_way site = {.adjoint = adjoint, .factor = 1.0};
-  const md_wall_way before = {.gamma5 = true, .factor = 1.0};
   const bool turns = w->dirac->backend->turns;
   const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.5};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.5};
   md_field *from = &w->work[1 - p];
-  md_wall_apply(&w->of.a, &site, &in[p], out);
+  md_wall_apply(&w->of.a, way_of(adjoint), &in[p], out);
   if (!adjoint) return md_dirac_hop(context, w->dirac, out, weighed(w, &in[1 - p], from), &less);
   if (turns)
     from = &in[1 - p];
   else
-    md_wall_apply(NULL, &before, &in[1 - p], from);
+    md_wall_apply(NULL, &by_gamma5, &in[1 - p], from);
   MD_TRY(hop(context, w, true, &w->work[p], from, NULL));
   md_wall_apply(&w->of.b, &after, &w->work[p], out);
   return MD_OK;
@@ -95,15 +99,14 @@ static md_status apply_full(md_context *context, md_operator *a, md_field *out, 
 /* The same of one slice, where A and K are numbers and B is 1: hops alone, and gamma_5. */
 static md_status schur_of_slice(md_context *context, wilson *w, bool adjoint, md_field *out,
                                 md_field *in) {
-  const md_wall_way turn = {.gamma5 = true, .factor = 1.0};
   const bool apart = adjoint && !w->dirac->backend->turns;
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = apart ? even : in;
   md_field *to = apart ? even : out;
   const md_hop_end end = {.x = from, .a = w->of.a.m[0], .b = -0.25 * w->of.k.m[0]};
-  if (apart) md_wall_apply(NULL, &turn, in, even);
+  if (apart) md_wall_apply(NULL, &by_gamma5, in, even);
   MD_TRY(hop(context, w, adjoint, odd, from, NULL));
   MD_TRY(hop(context, w, adjoint, to, odd, &end));
-  if (apart) md_wall_apply(NULL, &turn, even, out);
+  if (apart) md_wall_apply(NULL, &by_gamma5, even, out);
   return MD_OK;
 }
 
@@ -122,7 +125,6 @@ static md_status schur_by_hops(md_context *context, wilson *w, bool adjoint, md_
   const md_hop_end end = {.x = in, .a = 1.0, .b = -0.25};
   const md_hop_step first = {.adjoint = adjoint, .matrix = &w->of.k};
   const md_hop_step second = {.by = by, .norm2 = norm2, .adjoint = adjoint, .matrix = &w->of.site};
-  const md_wall_way transposed = {.adjoint = true, .factor = 1.0};
   const md_wall_way less = {.adjoint = true, .add = true, .factor = -0.25};
   md_field *even = &w->work[MD_EVEN], *odd = &w->work[MD_ODD], *from = in;
   if (!adjoint && weighs(w)) from = weighed(w, in, even);
@@ -139,7 +141,6 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
                           md_field *in) {
   wilson *w = a->state;
   const md_backend *backend = w->dirac->backend;
-  const md_wall_way way = {.adjoint = adjoint, .factor = 1.0};
   const bool turns = backend->turns, last = adjoint && weighs(w);
   const md_wall_way after = {.adjoint = true, .gamma5 = !turns, .add = true, .factor = -0.25};
   const md_hop_end less = {.x = out, .a = 1.0, .b = -0.25};
@@ -147,7 +148,7 @@ md_status md_wilson_schur(md_context *context, md_operator *a, bool adjoint, md_
   if (w->of.a.slices == 1) return schur_of_slice(context, w, adjoint, out, in);
   if (multiplies(w)) return schur_by_hops(context, w, adjoint, out, in, NULL, NULL);
   MD_TRY(hop(context, w, adjoint, odd, begin(w, adjoint, in, even, out), NULL));
-  md_wall_apply(&w->of.k, &way, odd, &w->odd);
+  md_wall_apply(&w->of.k, way_of(adjoint), odd, &w->odd);
   if (!last && (!adjoint || turns)) return hop(context, w, adjoint, out, &w->odd, &less);
   MD_TRY(hop(context, w, true, even, &w->odd, NULL));
   md_wall_apply(last ? &w->of.b : NULL, &after, even, out);
@@ -293,16 +294,6 @@ static md_status reconstruct(md_context *context, md_system *s) {
   return MD_OK;
 }
 
-static md_status true_residual(md_context *context, md_system *s) {
-  const md_operator_end less = {s->b, 1.0, -1.0};
-  return md_operator_apply(context, s->a, s->work, s->x, &less);
-}
-
-static double one(const md_system *s) {
-  (void)s;
-  return 1.0;
-}
-
 /* A field of all slices in double, f itself where it is one, else on the host; and one of quarks
  * that lies where it does, not made where that is on the host. */
 typedef struct wall_fields {
@@ -373,8 +364,7 @@ static md_status solution_on_walls(md_context *context, const md_system *s, md_f
 
 static md_status system_of(md_context *context, md_operator *full, bool direct,
                            const md_field b[MD_PARITIES], md_system *s) {
-  static const md_system_kind kind = {"even-odd with spin", source,        residual,
-                                      reconstruct,          true_residual, one};
+  static const md_system_kind kind = {source, residual, reconstruct, NULL};
   const bool walls = md_action_get(((const wilson *)full->state)->dirac->request.action)->walls;
   MD_TRY(md_system_create(context, &kind, full, MD_PARITIES, b, !walls, s));
   s->is_apart = !direct;

@@ -68,6 +68,7 @@ int64_t md_field_bytes(const md_geometry *geometry, const md_field_shape *shape)
 md_status md_field_create(md_context *context, const md_geometry *geometry,
                           const md_field_shape *shape, int parity, md_field *field) {
   size_t used = 0, scale_bytes = 0;
+  *field = (md_field){0}; /* may be destroyed also where the shape is refused */
   if (shape->n_rhs < 1 || shape->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "a field holds 1 to %d right-hand sides, got %d", MD_MAX_RHS,
                    shape->n_rhs);

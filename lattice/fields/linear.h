@@ -51,7 +51,8 @@ md_status md_linear_axpby_norm2(md_context *context, const double *a, const md_f
                                 const double *b, md_field *y, const double *guess, double *norms);
 /* norms[r] = |y_r|^2 of what `queue` makes of y. On a device its kernels may add to `sums`, which
  * are zero, find by[r], unless `by` is NULL, in device memory, and leave no sums (NULL) where this
- * rank has failed; on the host sums is NULL and y is read once it is there. */
+ * rank has failed; on the host sums is NULL and y is read once it is there. `guess` is never NULL
+ * here: without one a device would run `queue` twice. */
 typedef md_status (*md_linear_queue)(void *user, const double *by, const md_partial_sums *sums);
 md_status md_linear_norm2_of(md_context *context, const md_field *y, const double *by,
                              md_linear_queue queue, void *user, const double *guess, double *norms);

@@ -52,6 +52,17 @@ static inline void md_gauge_set(md_gauge *g, int parity, int mu, int64_t site,
  * md_gauge_observe or a backend's load. */
 md_status md_gauge_exchange(md_context *context, md_gauge *gauge);
 
+/* Means of Re tr / 3 over the six planes, the three space-space ones, the three space-time ones. */
+typedef struct md_plaquettes {
+  double mean, space_space, space_time;
+} md_plaquettes;
+/* From the sums of Re tr over the whole lattice. */
+static inline md_plaquettes md_plaquettes_of(double space, double time, const md_geometry *g) {
+  const double planes = 9.0 * (double)g->volume; /* three planes, trace of three */
+  const md_plaquettes means = {(space + time) / (2.0 * planes), space / planes, time / planes};
+  return means;
+}
+
 typedef struct md_gauge_observables {
   double plaquette;           /* Re tr / 3, mean of the six planes; 1 on a cold lattice */
   double plaquette_ss;        /* mean of the three space-space planes */
@@ -73,11 +84,5 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
  * quarks are confined. Halos are not read. The same to the last bit for every rank grid and thread
  * count. Collective. */
 md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, double loop[2]);
-
-/* U_mu(x) -> g(x) U_mu(x) g(x+mu)^dag with random g(x) in SU(3) drawn by (seed, site); the same
- * for every rank grid. Exchanges halos. `transform`, if not NULL, receives g(x) as two fields of
- * parity even, odd with 18 components in MD_DOUBLE. Collective. */
-md_status md_gauge_transform(md_context *context, md_gauge *gauge, uint64_t seed,
-                             md_field transform[MD_PARITIES]);
 
 MD_C_END

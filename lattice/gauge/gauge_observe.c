@@ -4,8 +4,6 @@
 
 #include <math.h>
 
-enum { PURPOSE_TRANSFORM = 0x7472616e }; /* keeps the random numbers of md_gauge_transform apart */
-
 /* Re tr of the plaquette of directions mu < nu at a site of parity p. */
 static double plaquette_at(const md_gauge *g, int p, int64_t site, int mu, int nu) {
   double a[18], b[18], ab[18], c[18], d[18], cd[18];
@@ -90,57 +88,15 @@ md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
   MD_TRY(md_sum_finish(context, all.sum, SUMS, value));
   md_maximum(context, &all.deviation2, 1);
   md_sum_integers(context, &all.bad_links, 1);
-  const double planes = 9.0 * (double)gauge->geometry->volume; /* three planes, trace of three */
-  *observables = (md_gauge_observables){
-      .plaquette = (value[SPACE] + value[TIME]) / (2.0 * planes),
-      .plaquette_ss = value[SPACE] / planes,
-      .plaquette_st = value[TIME] / planes,
-      .link_trace = value[TRACE] / (planes * 4.0 / 3.0),
-      .norm2 = value[NORM2] / (3.0 * MD_DIMS * (double)gauge->geometry->volume),
-      .unitarity_deviation = all.bad_links ? NAN : sqrt(all.deviation2),
-      .bad_links = all.bad_links};
+  const md_plaquettes plaquettes = md_plaquettes_of(value[SPACE], value[TIME], gauge->geometry);
+  const double links = MD_DIMS * (double)gauge->geometry->volume;
+  *observables =
+      (md_gauge_observables){.plaquette = plaquettes.mean,
+                             .plaquette_ss = plaquettes.space_space,
+                             .plaquette_st = plaquettes.space_time,
+                             .link_trace = value[TRACE] / (3.0 * links),
+                             .norm2 = value[NORM2] / (3.0 * links),
+                             .unitarity_deviation = all.bad_links ? NAN : sqrt(all.deviation2),
+                             .bad_links = all.bad_links};
   return MD_OK;
-}
-
-/* g(x) at any site, also across the cut: drawn from the global coordinates alone. */
-static void rotation_at(const md_geometry *geometry, uint64_t seed, const int x[MD_DIMS],
-                        double g[18]) {
-  md_random random = md_random_at(seed, PURPOSE_TRANSFORM, (uint64_t)md_global_index(geometry, x));
-  md_su3_random(&random, g);
-}
-
-static void transform_site(md_gauge *gauge, uint64_t seed, int p, int64_t site) {
-  const md_geometry *geometry = gauge->geometry;
-  int x[MD_DIMS];
-  double g[18], h[18], u[18], gu[18];
-  md_global_coordinates(geometry, p, site, x);
-  rotation_at(geometry, seed, x, g);
-  for (int mu = 0; mu < MD_DIMS; mu++) {
-    const int here = x[mu];
-    x[mu] = (here + 1) % geometry->global[mu];
-    rotation_at(geometry, seed, x, h);
-    x[mu] = here;
-    md_gauge_get(gauge, p, mu, site, u);
-    md_su3_multiply(gu, g, u);
-    md_su3_multiply_adjoint(u, gu, h);
-    md_gauge_set(gauge, p, mu, site, u);
-  }
-}
-
-md_status md_gauge_transform(md_context *context, md_gauge *gauge, uint64_t seed,
-                             md_field transform[MD_PARITIES]) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-#pragma omp parallel for schedule(static)
-    for (int64_t i = 0; i < gauge->geometry->sites; i++) {
-      transform_site(gauge, seed, p, i);
-      if (transform) {
-        double g[18];
-        int x[MD_DIMS];
-        md_global_coordinates(gauge->geometry, p, i, x);
-        rotation_at(gauge->geometry, seed, x, g);
-        md_field_set(&transform[p], i, g);
-      }
-    }
-  }
-  return md_gauge_exchange(context, gauge);
 }

@@ -26,10 +26,6 @@ struct md_heatbath {
 /* Streams of the heatbath: this number with 4*sweep + mu in its low bits. */
 static const uint64_t purpose_heatbath = UINT64_C(1) << 62;
 
-double md_heatbath_draw(md_random *random, double z) {
-  return md_subgroup_draw_first(random, z);
-}
-
 /* The steps of the heatbath on the host: products of eight sites at once, then link by link. */
 
 static void make_lower(const md_staple_tables *tables, const md_gauge *gauge, int parity, int mu,
@@ -166,9 +162,7 @@ md_status md_heatbath_plaquettes(md_heatbath *h, md_plaquettes *plaquettes) {
   const md_status status = md_plaquette_sums_device(h->context, &h->tables, h->links, sums);
   MD_TRY(md_agree(h->context, status));
   MD_TRY(md_sum_finish(h->context, sums, 2, value));
-  const double planes = 9.0 * (double)h->gauge->geometry->volume; /* three planes, trace of three */
-  *plaquettes =
-      (md_plaquettes){(value[0] + value[1]) / (2.0 * planes), value[0] / planes, value[1] / planes};
+  *plaquettes = md_plaquettes_of(value[0], value[1], h->gauge->geometry);
   return MD_OK;
 }
 

@@ -1,6 +1,5 @@
 #pragma once
 
-#include "base/random.h"
 #include "lattice/gauge/gauge.h"
 
 /* Markov chain of quenched SU(3) links with the weight exp(beta/3 sum over plaquettes Re tr P),
@@ -45,9 +44,6 @@ md_status md_heatbath_wait(md_heatbath *heatbath);
 /* Plaquettes of the links as they stand after the sweeps. On the host those of md_gauge_observe,
  * bit for bit; on the device the same to rounding (2^-50 a site), and the same bits for every rank
  * grid. NaN where a link is not finite. Collective. */
-typedef struct md_plaquettes {
-  double mean, space_space, space_time;
-} md_plaquettes;
 md_status md_heatbath_plaquettes(md_heatbath *heatbath, md_plaquettes *plaquettes);
 
 /* One update of every link; their halos are exchanged again when it returns. beta >= 0; no two
@@ -55,7 +51,3 @@ md_status md_heatbath_plaquettes(md_heatbath *heatbath, md_plaquettes *plaquette
 md_status md_heatbath_sweep(md_heatbath *heatbath, double beta, uint64_t seed, uint64_t sweep);
 /* One microcanonical update of every link; the same about halos. Collective. */
 md_status md_overrelaxation_sweep(md_heatbath *heatbath);
-
-/* Draws x in [-1, 1] with density proportional to sqrt(1 - x^2) exp(z x), z >= 0: the first
- * component of an SU(2) heatbath. Its mean is I_2(z) / I_1(z). Local. */
-double md_heatbath_draw(md_random *random, double z);

@@ -57,7 +57,8 @@ MD_SU3_INLINE void md_subgroup_rotate(double *matrix, int i, int j, md_quaternio
   }
 }
 
-/* As md_heatbath_draw says it. */
+/* Draws x in [-1, 1] with density proportional to sqrt(1 - x^2) exp(z x), z >= 0: the first
+ * component of an SU(2) heatbath. Its mean is I_2(z) / I_1(z). */
 MD_SU3_INLINE double md_subgroup_draw_first(md_random *random, double z) {
   double x = 0.0, accept = 0.0;
   if (z < 1.0) { /* Kennedy and Pendleton would reject nearly all: draw uniformly instead */

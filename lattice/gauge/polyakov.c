@@ -31,6 +31,14 @@ static void multiply_column(const md_gauge *gauge, int z, su3 *products) {
     }
 }
 
+/* In pieces: a plane may have more numbers than MPI counts in an int. */
+static void sum_bits(const md_context *context, long long *bits, int64_t count) {
+  enum { MOST = 1 << 24 };
+  _Static_assert(sizeof(long long) == sizeof(double), "bits of doubles are added as integers");
+  for (int64_t at = 0; at < count; at += MOST)
+    md_sum_integers(context, bits + at, count - at < MOST ? (int)(count - at) : MOST);
+}
+
 /* The products of the ranks at `turn` along t to all ranks: one rank has each, others add zeros. */
 static void pass_on(const md_context *context, const md_geometry *g, bool mine, su3 *products,
                     su3 *room) {
@@ -41,8 +49,7 @@ static void pass_on(const md_context *context, const md_geometry *g, bool mine, 
     memcpy(room[first], products[first], (size_t)g->local[MD_X] * sizeof *room);
   }
   memcpy(products, room, (size_t)sites * sizeof *room);
-  _Static_assert(sizeof(long long) == sizeof(double), "bits of doubles are added as integers");
-  md_sum_integers(context, (long long *)products, (int)(sites * MD_LINK_REALS));
+  sum_bits(context, (long long *)products, sites * MD_LINK_REALS);
 }
 
 static void add_plane(const md_context *context, const md_gauge *gauge, int z, su3 *products,

@@ -25,7 +25,9 @@ struct md_staples {
 };
 
 static md_status allocate_all(md_context *context, md_staples *s) {
-  for (int k = 0; k < MD_STAPLE_MATRICES; k++) MD_TRY(md_staples_allocate(context, s, &s->at[k]));
+  for (int k = 0; k < MD_STAPLE_MATRICES; k++)
+    for (int p = 0; p < MD_PARITIES; p++)
+      MD_TRY(md_field_create(context, s->geometry, &s->shape, p, &s->at[k].at[p]));
   return MD_OK;
 }
 
@@ -69,20 +71,11 @@ void md_staples_destroy(md_staples *s) {
   if (!s) return;
   md_progress_stop(&s->progress);
   md_halo_destroy(s->halo);
-  for (int k = 0; k < MD_STAPLE_MATRICES; k++) md_matrices_destroy(&s->at[k]);
+  for (int k = 0; k < MD_STAPLE_MATRICES; k++)
+    for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&s->at[k].at[p]);
   if (MINIDIRAC_HAVE_CUDA && s->shape.space == MD_DEVICE)
     md_staple_tables_destroy_device(&s->tables);
   free(s);
-}
-
-md_status md_staples_allocate(md_context *context, const md_staples *s, md_matrices *matrices) {
-  for (int p = 0; p < MD_PARITIES; p++)
-    MD_TRY(md_field_create(context, s->geometry, &s->shape, p, &matrices->at[p]));
-  return MD_OK;
-}
-
-void md_matrices_destroy(md_matrices *matrices) {
-  for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&matrices->at[p]);
 }
 
 const md_staple_kernels *md_staples_kernels(const md_staples *s) {
@@ -93,7 +86,7 @@ const md_staple_tables *md_staples_tables(const md_staples *s) {
   return &s->tables;
 }
 
-md_status md_staples_exchange(md_staples *s, md_matrices *matrices) {
+static md_status exchange(md_staples *s, md_matrices *matrices) {
   for (int p = 0; p < MD_PARITIES; p++) {
     MD_TRY(md_halo_begin(s->halo, &matrices->at[p]));
     MD_TRY(md_halo_end(s->halo, &matrices->at[p]));
@@ -108,7 +101,7 @@ md_status md_staples_create_gauge(md_context *context, const md_staples *s, md_g
 md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
   for (int mu = 0; mu < MD_DIMS; mu++) {
     md_matrices links = md_gauge_direction(gauge, mu);
-    MD_TRY(md_staples_exchange(s, &links));
+    MD_TRY(exchange(s, &links));
   }
   return MD_OK;
 }
@@ -118,7 +111,7 @@ md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
 static md_status make_far(md_staples *s, const md_matrices *u, const md_matrices *a, int mu,
                           int nu) {
   s->kernels.lower(&s->tables, &s->at[FAR], &u[nu], a, mu);
-  return md_staples_exchange(s, &s->at[FAR]);
+  return exchange(s, &s->at[FAR]);
 }
 
 /* out += the upper staples about `above` and the lower ones about `below`, halos exchanged. */
@@ -156,7 +149,7 @@ static md_status make_second_level(md_staples *s, const md_matrices *u, int mu, 
     const bool deep = w->seven != 0.0;
     s->kernels.combine(&s->at[INNER], w->five, &u[mu], w->seven,
                        deep ? &s->at[UPPER + sigma] : NULL, deep ? &s->at[LOWER + sigma] : NULL);
-    MD_TRY(md_staples_exchange(s, &s->at[INNER]));
+    MD_TRY(exchange(s, &s->at[INNER]));
     MD_TRY(add_staples(s, u, &s->at[INNER], &s->at[INNER], mu, rho, &s->at[OUTER]));
   }
   return MD_OK;
@@ -176,7 +169,7 @@ md_status md_staples_fat(md_staples *s, const md_matrices u[MD_DIMS], int mu,
       s->kernels.combine(&s->at[OUTER], 1.0, &s->at[OUTER], w->lepage, &s->at[UPPER + slot], NULL);
       below = &s->at[INNER];
     }
-    MD_TRY(md_staples_exchange(s, &s->at[OUTER]));
+    MD_TRY(exchange(s, &s->at[OUTER]));
     MD_TRY(add_staples(s, u, &s->at[OUTER], below, mu, nu, out));
     md_progress_update(&s->progress, (s->done + (slot + 1.0) / PLANES) / s->passes, "%d of %d",
                        s->done + 1, s->passes);
@@ -187,7 +180,7 @@ md_status md_staples_fat(md_staples *s, const md_matrices u[MD_DIMS], int mu,
 
 md_status md_staples_triple(md_staples *s, const md_matrices *u, int mu, md_matrices *out) {
   s->kernels.multiply(&s->tables, &s->at[FAR], u, u, mu);
-  MD_TRY(md_staples_exchange(s, &s->at[FAR]));
+  MD_TRY(exchange(s, &s->at[FAR]));
   s->kernels.multiply(&s->tables, out, u, &s->at[FAR], mu);
   return MD_OK;
 }

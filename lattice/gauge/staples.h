@@ -22,10 +22,6 @@ md_status md_staples_create(md_context *context, const md_geometry *geometry, md
                             const char *label, int passes, md_staples **staples);
 void md_staples_destroy(md_staples *staples);
 
-/* Matrices at every site in the space of the staples. Local. */
-md_status md_staples_allocate(md_context *context, const md_staples *staples,
-                              md_matrices *matrices);
-void md_matrices_destroy(md_matrices *matrices);
 /* Those of one direction of a gauge field: borrowed descriptors, not to be destroyed. */
 static inline md_matrices md_gauge_direction(const md_gauge *gauge, int mu) {
   return (md_matrices){{gauge->links[MD_EVEN][mu], gauge->links[MD_ODD][mu]}};
@@ -33,16 +29,15 @@ static inline md_matrices md_gauge_direction(const md_gauge *gauge, int mu) {
 
 const md_staple_kernels *md_staples_kernels(const md_staples *staples);
 const md_staple_tables *md_staples_tables(const md_staples *staples);
-/* Fills the halos. Collective; a failure of one rank among several is deferred (md_defer). */
-md_status md_staples_exchange(md_staples *staples, md_matrices *matrices);
 
 /* A gauge field in the space of the staples, not initialised; md_gauge_destroy. Local. */
 md_status md_staples_create_gauge(md_context *context, const md_staples *staples, md_gauge *gauge);
+/* Fills the halos. Collective; a failure of one rank among several is deferred (md_defer). */
 md_status md_staples_exchange_gauge(md_staples *staples, md_gauge *gauge);
 
 /* out = the weighted sum of the paths of links u (halos exchanged) in direction mu. out's halo is
  * left without meaning; out is none of u. Terms of weight 0 cost nothing. Collective,
- * errors as md_staples_exchange. */
+ * errors as md_staples_exchange_gauge. */
 md_status md_staples_fat(md_staples *staples, const md_matrices u[MD_DIMS], int mu,
                          const md_path_weights *weights, md_matrices *out);
 /* out(x) = u(x) u(x+mu) u(x+2mu); the same about out. Collective. */

@@ -237,8 +237,8 @@ static md_status allocate_tables(md_context *context, md_geometry *g) {
   const size_t bytes = (size_t)g->sites * sizeof(int32_t);
   if (g->sites + g->halo_sites > INT32_MAX && !md_counts(context))
     return md_fail(context, MD_INPUT,
-                   "a rank may hold 2^31 sites of a parity, got %lld; use more ranks",
-                   (long long)g->sites);
+                   "a rank may hold 2^31 sites of a parity with its halo, got %lld; use more ranks",
+                   (long long)(g->sites + g->halo_sites));
   for (int p = 0; p < MD_PARITIES; p++) {
     for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
       MD_TRY(md_allocate(context, bytes, "neighbour table", (void **)&g->neighbour[p][direction]));

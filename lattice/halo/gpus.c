@@ -50,9 +50,9 @@ static md_status check_nccl(md_context *context, const md_geometry *geometry) {
 
 /* Numbers of ranks with a neighbour on their own node, themselves included, and on another one. */
 static md_status count_neighbours(md_context *context, const md_geometry *g, long long count[2]) {
-  int *node = calloc((size_t)context->ranks, sizeof *node);
-  md_status status =
-      md_agree(context, node ? MD_OK : md_fail_memory(context, sizeof *node, "nodes"));
+  const size_t bytes = (size_t)context->ranks * sizeof(int);
+  int *node = calloc(1, bytes);
+  md_status status = md_agree(context, node ? MD_OK : md_fail_memory(context, bytes, "nodes"));
   if (status == MD_OK) status = md_device_nodes(context, node);
   count[0] = count[1] = 0;
   for (int m = 0; m < g->messages && status == MD_OK; m++)

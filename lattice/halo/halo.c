@@ -5,7 +5,6 @@
 #include "base/timer.h"
 #include "lattice/halo/transport.h"
 
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

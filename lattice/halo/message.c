@@ -26,10 +26,6 @@ md_status md_message_check(md_context *context, size_t bytes) {
                  "a halo message must stay below 2 GiB, got %zu bytes; use more ranks", bytes);
 }
 
-static size_t width_of(const md_field *f) {
-  return (size_t)md_field_entry(f) * md_precision_bytes(f->precision);
-}
-
 /* Gathers entries of `width` bytes; the constant widths let the compiler copy in registers. */
 static void gather(char *to, const char *from, const int32_t *sites, int64_t count, size_t width) {
   switch (width) {
@@ -96,7 +92,8 @@ static void unpack_halves(md_field *f, const md_halo_message *channel, const cha
 void md_message_pack(const md_halo_plan *plan, int number, const md_field *field, char *message) {
   const md_halo_message *channel = &plan->channel[number];
   const int32_t *sites = channel->face[field->parity];
-  const size_t width = width_of(field), plane = (size_t)channel->sites * width;
+  const size_t width = md_message_entry_bytes(&plan->shape);
+  const size_t plane = (size_t)channel->sites * width;
   const int planes = md_field_planes(field);
   if (plan->half_spinors) {
     const int turn = plan->turned ? 2 : 0;
@@ -117,7 +114,8 @@ void md_message_pack(const md_halo_plan *plan, int number, const md_field *field
 
 void md_message_unpack(const md_halo_plan *plan, int number, const char *message, md_field *field) {
   const md_halo_message *channel = &plan->channel[number];
-  const size_t width = width_of(field), plane = (size_t)channel->sites * width;
+  const size_t width = md_message_entry_bytes(&plan->shape);
+  const size_t plane = (size_t)channel->sites * width;
   const size_t zone = (size_t)channel->first_site;
   const int planes = md_field_planes(field);
   if (plan->half_spinors) {

@@ -35,18 +35,18 @@ static void make_requests(md_context *context, mpi_state *s, void *const *send,
   s->requests = 2 * plan->channels;
 }
 
-static void free_requests(mpi_state *s) {
+/* Frees the requests and, by `release`, the messages. */
+static void let_go(mpi_state *s, void (*release)(void *message)) {
   for (int i = 0; i < s->requests; i++) MPI_Request_free(&s->request[i]);
+  for (int c = 0; c < MD_MOST_MESSAGES; c++) {
+    release(s->send[c]);
+    release(s->receive[c]);
+  }
 }
 
 static void destroy_host(void *state) {
-  mpi_state *s = state;
-  free_requests(s);
-  for (int c = 0; c < MD_MOST_MESSAGES; c++) {
-    free(s->send[c]);
-    free(s->receive[c]);
-  }
-  free(s);
+  let_go(state, free);
+  free(state);
 }
 
 static md_status create_host(md_context *context, const md_halo_plan *plan, void **state) {
@@ -112,12 +112,7 @@ static md_status check_aware(md_context *context, const md_geometry *geometry) {
 }
 
 static void destroy(void *state) {
-  mpi_state *s = state;
-  free_requests(s);
-  for (int c = 0; c < MD_MOST_MESSAGES; c++) {
-    md_device_free_pinned(s->send[c]);
-    md_device_free_pinned(s->receive[c]);
-  }
+  let_go(state, md_device_free_pinned);
   md_device_carrier_destroy(state);
 }
 

@@ -150,7 +150,7 @@ static md_status once(const call *c, double *time_s) {
                               data(&b->matrix[X], space),
                               data(c->out, space)};
   const double start_s = md_time_s();
-  if (space == MD_GEMM_DEVICE) md_gemm_device_start(&b->device);
+  if (space == MD_GEMM_DEVICE) md_device_timer_start(b->device.timer);
   MD_TRY(c->kernel->run(b->context, &work));
   *time_s = md_time_s() - start_s;
   return space == MD_GEMM_DEVICE ? md_gemm_device_stop(b->context, &b->device, time_s) : MD_OK;
@@ -480,7 +480,7 @@ static md_status command(md_context *context, const small_kind *kind, int argc, 
   if (status == MD_OK) status = md_report_open(context, kind->text.command, &b.report);
   if (status == MD_OK) {
     b.rows = cJSON_AddArrayToObject(b.report.root, "rows");
-    if (b.has_device) cJSON_AddStringToObject(b.report.root, "device", b.device.name);
+    if (b.has_device) cJSON_AddStringToObject(b.report.root, "device", context->gpu.name);
     status = md_report_finish(context, &b.report, b.rows, b.csv, b.common.json, run_all(&b));
   }
   for (int m = 0; m < MATRICES; m++) {

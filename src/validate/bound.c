@@ -77,7 +77,7 @@ static void folded_link(const md_links *links, const md_backend_request *request
   const md_link_term t = md_links_term(links->action, term);
   md_backend_request kept = *request;
   kept.reconstruct = md_reconstruct_of_field(request->reconstruct, t.field);
-  (twist > 0.0 ? md_links_fold : md_links_fold_apart)(links, parity, term, site, 1, u);
+  md_links_fold(links, parity, term, site, 1, !(twist > 0.0), u);
   md_bound_link(&kept, links->largest[t.field], u, t.backward, error);
   for (int c = 0; c < 18; c++) error[c] += twist * hypot(u[c], u[c ^ 1]);
 }

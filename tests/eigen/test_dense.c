@@ -13,6 +13,7 @@
 /* The spectrum of A = -Deo Doe; the caller frees it. */
 static double *spectrum(md_context *context, md_dirac *dirac, int n) {
   double complex *a = calloc((size_t)n * (size_t)n, sizeof *a);
+  double complex *vectors = calloc((size_t)n * (size_t)n, sizeof *vectors);
   double *values = calloc((size_t)n, sizeof *values);
   md_field in, out, work;
   MD_REQUIRE(context, md_dirac_field(context, dirac, MD_EVEN, &in));
@@ -29,11 +30,12 @@ static double *spectrum(md_context *context, md_dirac *dirac, int n) {
       a[i * n + j] = column[2 * (i % 3)] + I * column[2 * (i % 3) + 1];
     }
   }
-  assert_true(md_hermitian_eigen(n, a, values, NULL));
+  assert_true(md_hermitian_eigen(n, a, values, vectors));
   md_field_destroy(&in);
   md_field_destroy(&out);
   md_field_destroy(&work);
   free(a);
+  free(vectors);
   return values;
 }
 

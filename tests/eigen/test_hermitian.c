@@ -39,14 +39,11 @@ static double defect(int n, const double complex *h, const double *values,
 
 static void check(int n, const double complex *h) {
   double complex a[MOST * MOST], v[MOST * MOST];
-  double values[MOST], alone[MOST];
+  double values[MOST];
   memcpy(a, h, (size_t)(n * n) * sizeof *a);
   assert_true(md_hermitian_eigen(n, a, values, v));
   md_require_at_most(defect(n, h, values, v), 2e-13, "defect of eigenvectors");
   for (int i = 1; i < n; i++) assert_true(values[i] >= values[i - 1]);
-  memcpy(a, h, (size_t)(n * n) * sizeof *a);
-  assert_true(md_hermitian_eigen(n, a, alone, NULL));
-  for (int i = 0; i < n; i++) assert_true(alone[i] == values[i]);
 }
 
 static void test_random(void **state) {
@@ -76,9 +73,9 @@ static void test_degenerate(void **state) {
 
 static void test_not_finite(void **state) {
   (void)state;
-  double complex h[4] = {1.0, NAN, NAN, 1.0};
+  double complex h[4] = {1.0, NAN, NAN, 1.0}, v[4];
   double values[2];
-  assert_false(md_hermitian_eigen(2, h, values, NULL));
+  assert_false(md_hermitian_eigen(2, h, values, v));
 }
 
 int main(void) {

@@ -1,7 +1,7 @@
 /* Device kernels on matrices that stay on the device: several tiles with ragged edges, operands
  * that start on an odd element, NaN around every row. Skipped where there is no device. */
+#include "fill.h"
 #include "gemm/local.h"
-#include "gemm/matrix.h"
 #include "support.h"
 
 #include <stdlib.h>
@@ -26,8 +26,8 @@ static matrix make(md_context *context, int64_t rows, int64_t columns, int64_t l
   assert_non_null(x.host);
   memset(x.host, 0xff, (size_t)length * x.element_bytes); /* NaN in every type */
   if (operand)
-    md_gemm_fill_whole(SEED, (md_gemm_operand)operand, type, rows, columns,
-                       x.host + (size_t)offset * x.element_bytes, ld);
+    fill_whole(SEED, (md_gemm_operand)operand, type, rows, columns,
+               x.host + (size_t)offset * x.element_bytes, ld);
   MD_REQUIRE(context,
              md_gemm_device_allocate(context, 1, length, x.element_bytes, false, &x.device));
   MD_REQUIRE(context, md_gemm_device_put(context, &x.device, x.host, length));

@@ -1,7 +1,7 @@
 /* Every kernel of the table that this build and machine have, in every precision that it takes,
  * against the definition: odd shapes, alpha and beta, leading dimensions. */
+#include "fill.h"
 #include "gemm/local.h"
-#include "gemm/matrix.h"
 #include "support.h"
 
 #include <math.h>
@@ -30,10 +30,9 @@ static void product_is_right(const subject *s, md_gemm_problem p) {
   const size_t in = md_gemm_input_bytes(p.precision), out = md_gemm_output_bytes(p.precision);
   void *a = make(p.m * p.lda, in), *b = make(p.k * p.ldb, in);
   void *c = make(p.m * p.ldc, out), *c0 = make(p.m * p.ldc, out);
-  md_gemm_fill_whole(SEED, MD_GEMM_A, p.precision, p.m, p.k, a, p.lda);
-  md_gemm_fill_whole(SEED, MD_GEMM_B, p.precision, p.k, p.n, b, p.ldb);
-  if (p.beta != 0.0)
-    md_gemm_fill_whole(SEED, MD_GEMM_C, md_gemm_output(p.precision), p.m, p.n, c0, p.ldc);
+  fill_whole(SEED, MD_GEMM_A, p.precision, p.m, p.k, a, p.lda);
+  fill_whole(SEED, MD_GEMM_B, p.precision, p.k, p.n, b, p.ldb);
+  if (p.beta != 0.0) fill_whole(SEED, MD_GEMM_C, md_gemm_output(p.precision), p.m, p.n, c0, p.ldc);
   memcpy(c, c0, (size_t)(p.m * p.ldc) * out);
   md_gemm_local local;
   md_gemm_times times;
@@ -153,8 +152,8 @@ static void tiled_bits_do_not_move(void **state) {
     const size_t element = md_gemm_input_bytes((md_gemm_precision)p);
     char *a = make(M * K, element), *b = make(K * N, element);
     char *one = make(M * N, element), *other = make(M * N, element);
-    md_gemm_fill_whole(SEED, MD_GEMM_A, (md_gemm_precision)p, M, K, a, K);
-    md_gemm_fill_whole(SEED, MD_GEMM_B, (md_gemm_precision)p, K, N, b, N);
+    fill_whole(SEED, MD_GEMM_A, (md_gemm_precision)p, M, K, a, K);
+    fill_whole(SEED, MD_GEMM_B, (md_gemm_precision)p, K, N, b, N);
     const md_gemm_launch alone = {0, 1, NULL}, threads = {0, 3, NULL};
     md_gemm_problem whole = {M, N, K, (md_gemm_precision)p, K, N, N, 1.1, 0.0};
     MD_REQUIRE(context, md_gemm(context, kernel, &whole, &alone, a, b, one));

@@ -1,7 +1,7 @@
 /* Products over ranks: the block-cyclic one equals cpu_tiled bit for bit on every grid, block and
  * shape; SUMMA and ScaLAPACK are within the rounding bound. */
+#include "fill.h"
 #include "gemm/distributed.h"
-#include "gemm/matrix.h"
 #include "support.h"
 
 #include <stdlib.h>
@@ -22,8 +22,7 @@ static void *filled(int64_t rows, int64_t ld, int64_t columns, int operand,
   void *memory = malloc(bytes);
   assert_non_null(memory);
   memset(memory, 0xff, bytes);
-  if (operand)
-    md_gemm_fill_whole(SEED, (md_gemm_operand)operand, precision, rows, columns, memory, ld);
+  if (operand) fill_whole(SEED, (md_gemm_operand)operand, precision, rows, columns, memory, ld);
   return memory;
 }
 

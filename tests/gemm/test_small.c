@@ -1,6 +1,6 @@
 /* Transpose, shifted sum, matrix times vector: every kernel that this build and machine have. */
+#include "fill.h"
 #include "gemm/local.h"
-#include "gemm/matrix.h"
 #include "gemm/small.h"
 #include "support.h"
 
@@ -43,7 +43,7 @@ static both make(bench *b, md_gemm_space space, md_small_type type, int64_t rows
   both x = {.host = calloc((size_t)(rows * columns), MD_SMALL_BYTES), .type = type};
   assert_non_null(x.host);
   if (type == MD_SMALL_SINGLE)
-    md_gemm_fill_whole(3, MD_GEMM_A, MD_GEMM_SINGLE, rows, columns, x.host, columns);
+    fill_whole(3, MD_GEMM_A, MD_GEMM_SINGLE, rows, columns, x.host, columns);
   for (int64_t i = 0; i < rows * columns && type == MD_SMALL_INTEGER; i++)
     ((int32_t *)x.host)[i] = (int32_t)(i * 7919 % 1009) - 504;
   if (space == MD_GEMM_DEVICE) {

@@ -1,6 +1,6 @@
 /* The judge itself: the rounding bound accepts what rounding does and sees one wrong element; the
  * test matrices are functions of global indices; sampled rows. */
-#include "gemm/matrix.h"
+#include "fill.h"
 #include "support.h"
 
 #include <math.h>
@@ -12,9 +12,9 @@ static const md_gemm_problem PROBLEM = {M, N, K, MD_GEMM_SINGLE, K, N, N, 1.5, -
 static float a[M * K], b[K * N], c0[M * N], c[M * N];
 
 static void fill(void) {
-  md_gemm_fill_whole(1, MD_GEMM_A, MD_GEMM_SINGLE, M, K, a, K);
-  md_gemm_fill_whole(1, MD_GEMM_B, MD_GEMM_SINGLE, K, N, b, N);
-  md_gemm_fill_whole(1, MD_GEMM_C, MD_GEMM_SINGLE, M, N, c0, N);
+  fill_whole(1, MD_GEMM_A, MD_GEMM_SINGLE, M, K, a, K);
+  fill_whole(1, MD_GEMM_B, MD_GEMM_SINGLE, K, N, b, N);
+  fill_whole(1, MD_GEMM_C, MD_GEMM_SINGLE, M, N, c0, N);
   for (int i = 0; i < M; i++)
     for (int j = 0; j < N; j++) {
       long double sum = 0.0L;
@@ -90,7 +90,7 @@ static void parts_of_a_matrix_agree_with_the_whole(void **state) {
   (void)state;
   enum { ROWS = 13, COLUMNS = 17 };
   static double whole[ROWS * COLUMNS], part[ROWS * COLUMNS];
-  md_gemm_fill_whole(5, MD_GEMM_A, MD_GEMM_DOUBLE, ROWS, COLUMNS, whole, COLUMNS);
+  fill_whole(5, MD_GEMM_A, MD_GEMM_DOUBLE, ROWS, COLUMNS, whole, COLUMNS);
   const md_gemm_subset rows = {2, 3, 1, 0}, columns = {3, 2, 1, 1};
   md_gemm_fill(5, MD_GEMM_A, MD_GEMM_DOUBLE, 4, 5, &rows, &columns, part, 6);
   const int row[4] = {2, 3, 8, 9}, column[5] = {4, 5, 9, 10, 11};
@@ -104,9 +104,9 @@ static void parts_of_a_matrix_agree_with_the_whole(void **state) {
 static void matrices_of_a_seed_differ(void **state) {
   (void)state;
   double x[4], y[4], z[4];
-  md_gemm_fill_whole(5, MD_GEMM_A, MD_GEMM_DOUBLE, 2, 2, x, 2);
-  md_gemm_fill_whole(5, MD_GEMM_B, MD_GEMM_DOUBLE, 2, 2, y, 2);
-  md_gemm_fill_whole(6, MD_GEMM_A, MD_GEMM_DOUBLE, 2, 2, z, 2);
+  fill_whole(5, MD_GEMM_A, MD_GEMM_DOUBLE, 2, 2, x, 2);
+  fill_whole(5, MD_GEMM_B, MD_GEMM_DOUBLE, 2, 2, y, 2);
+  fill_whole(6, MD_GEMM_A, MD_GEMM_DOUBLE, 2, 2, z, 2);
   assert_memory_not_equal(x, y, sizeof x);
   assert_memory_not_equal(x, z, sizeof x);
 }

@@ -1,4 +1,4 @@
-/* md_heatbath_draw against the moments of sqrt(1 - x^2) exp(z x):
+/* md_subgroup_draw_first against the moments of sqrt(1 - x^2) exp(z x):
  *   <x> = I_2(z) / I_1(z),   <1 - x^2> = 3 I_2(z) / (z I_1(z)). */
 #include <setjmp.h>
 #include <stdarg.h>
@@ -8,7 +8,8 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "lattice/gauge/heatbath.h"
+#include "base/random.h"
+#include "lattice/gauge/heatbath_math.h"
 
 /* (2/z)^n I_n(z) n!, by its power series. */
 static double bessel_scaled(int n, double z) {
@@ -28,7 +29,7 @@ static void moments_are_analytic(void **state) {
     double x_sum = 0.0, rest_sum = 0.0, rest_square = 0.0;
     md_random random = md_random_at(3, 0, i);
     for (int k = 0; k < DRAWS; k++) {
-      const double x = md_heatbath_draw(&random, z);
+      const double x = md_subgroup_draw_first(&random, z);
       assert_true(x >= -1.0 && x <= 1.0);
       x_sum += x / DRAWS;
       rest_sum += (1.0 - x * x) / DRAWS;

@@ -6,6 +6,7 @@
 #include "support.h"
 
 #include <math.h>
+#include <string.h>
 
 static const int components[] = {6, 24, 64}, rhs[] = {1, 3, 8};
 static const md_precision precisions[] = {MD_DOUBLE, MD_SINGLE, MD_HALF};
@@ -218,7 +219,9 @@ static void odd_numbers_are_refused(void **state) {
   for (int k = 0; k < 3; k++) {
     const md_field_shape shape = {MD_DOUBLE, MD_HOST, wrong[k], 1, true, false};
     md_field f;
+    memset(&f, 0xa5, sizeof f);
     assert_int_equal(md_field_create(context, g, &shape, MD_EVEN, &f), MD_INPUT);
+    md_field_destroy(&f); /* as callers do after any failure */
   }
   md_geometry_destroy(g);
 }

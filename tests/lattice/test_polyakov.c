@@ -45,7 +45,7 @@ static void gauge_and_centre(void **state) {
   make(context, &g, &gauge);
   MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 5));
   MD_REQUIRE(context, md_polyakov_loop(context, &gauge, before));
-  MD_REQUIRE(context, md_gauge_transform(context, &gauge, 9, NULL));
+  md_test_transform(context, &gauge, 9, NULL);
   MD_REQUIRE(context, md_polyakov_loop(context, &gauge, after));
   md_require_at_most(hypot(after[0] - before[0], after[1] - before[1]), 1e-15, "gauge transform");
   for (int p = 0; p < MD_PARITIES; p++)

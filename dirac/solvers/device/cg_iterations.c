@@ -9,7 +9,6 @@
 #include "dirac/solvers/cg.h"
 #include "dirac/solvers/device/cg_device.h"
 
-#include <math.h>
 #include <stdlib.h>
 
 void md_cg_steps_destroy(md_cg_steps *s) {

@@ -298,7 +298,7 @@ static md_status run_all(bench *b) {
   md_report_grid(&report, grid, asked, asked ? "asked for" : "the most square one");
   cJSON_AddNumberToObject(report.root, "seed", (double)b->order.settings.seed);
   cJSON_AddStringToObject(report.root, "baseline", b->order.baseline);
-  if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->device.name);
+  if (b->has_device) cJSON_AddStringToObject(report.root, "device", b->context->gpu.name);
   md_status status = run_shapes(b, cJSON_AddArrayToObject(report.root, "rows"));
   int timed = cJSON_GetArraySize(b->rows); /* of rank 0 */
   md_broadcast(b->context, &timed, sizeof timed);
