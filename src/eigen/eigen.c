@@ -10,7 +10,6 @@
 #include "links/run.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct search {

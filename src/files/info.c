@@ -9,7 +9,6 @@
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/smear.h"
 
-#include <math.h>
 #include <string.h>
 
 static void report_notes(md_report *report, const md_notes *notes) {

@@ -11,7 +11,6 @@
 #include "links/run.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 

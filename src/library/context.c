@@ -9,7 +9,6 @@
 #include "measure/measure.h"
 
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -9,7 +9,6 @@
 #include "dirac/tensor/tensor.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SOURCE_SEED = 7, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */

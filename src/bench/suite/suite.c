@@ -7,7 +7,6 @@
 #include "bench/solver/case.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 #include <unistd.h>
 
