@@ -355,9 +355,9 @@ static md_status measure(solve *s) {
     if (status == MD_OK) status = run_once(s, (int)s->bench->max_iterations);
     if (status != MD_OK) break;
     loops[n] = s->reported > 0 ? s->of_parts * s->loop_s / s->reported / s->seconds : 0.0;
-    double slowest_s = samples[n++] = s->seconds;
-    md_maximum(context, &slowest_s, 1); /* equal on all ranks, as is what follows from it */
-    timed_s += slowest_s;
+    samples[n] = s->seconds;
+    md_maximum(context, &samples[n], 1); /* equal on all ranks, as is what follows from it */
+    timed_s += samples[n++];
     if (timed_s - told_s < ENERGY_S) continue;
     add_energy(context, &start, &joules);
     told_s = timed_s;
