@@ -62,7 +62,8 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
   const int times = dirac->geometry->global[MD_T], all = p->colours[0].n_rhs;
   const int at_once = p->b[0].n_rhs < all ? 1 : all;
   double *part = calloc((size_t)times, sizeof *part), worst = 0.0;
-  md_status status = md_agree(context, part ? MD_OK : md_fail_memory(context, 8, "correlator"));
+  const size_t bytes = (size_t)times * sizeof *part;
+  md_status status = md_agree(context, part ? MD_OK : md_fail_memory(context, bytes, "correlator"));
   for (int t = 0; t < times; t++) correlator[t] = 0.0;
   for (int first = 0; first < all && status == MD_OK; first += at_once) {
     md_solver_result one;
