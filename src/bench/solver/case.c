@@ -219,12 +219,9 @@ static md_status create(solve *s) {
   if (s->has_narrow)
     MD_TRY(md_dirac_create_exact(context, s->bench->links->field, asked->backend->name,
                                  &asked->request, s->bench->halo, &s->exact));
+  MD_TRY(md_host_fields(context, s->bench->links->geometry, &c->request, s->b));
+  MD_TRY(md_host_fields(context, s->bench->links->geometry, &c->request, s->x));
   md_status status = MD_OK;
-  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->b[p]);
-    if (status == MD_OK)
-      status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->x[p]);
-  }
   const int n = takes_shifts(s) ? s->bench->shifts.count : 0;
   for (int k = 0; k < n && status == MD_OK; k++)
     status = md_field_create(context, s->bench->links->geometry, &shape, MD_EVEN, &s->shifted[k]);
