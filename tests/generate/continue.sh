@@ -39,7 +39,7 @@ for name, old, new in (("beta", rb"beta=[^ ]*", b"beta=1e9"), ("overrelax", rb"o
 PYTHON
 refuses 2 'beta must be within 0..1e.06, bad-beta.lime says 1e.09; give --beta' 2 generate --from bad-beta.lime --sweeps 1 -o x.h5 --force
 refuses 2 'overrelax must be within 0..1000, bad-overrelax.lime says 1001; give --overrelax' 2 generate --from bad-overrelax.lime --sweeps 1 -o x.h5 --force
-on 1 generate --from bad-overrelax.lime --overrelax 2 --sweeps 1 -o x.h5 --force --quiet || complain "exit $?"
+on 1 generate --from bad-overrelax.lime --overrelax 2 --sweeps 1 -o bounded.h5 --quiet || complain "exit $?"
 # Another seed or beta stands above the file's; sweeps are counted on.
 on 1 generate --from whole.000002.h5 --sweeps 4 --seed 8 -o other.h5 --quiet || complain "exit $?"
 [ "$(links other.h5)" != "$(links whole.h5)" ] || complain "another seed made the same links"
