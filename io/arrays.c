@@ -47,15 +47,30 @@ static void name_of(const char *group, const md_array *array, char name[MD_CHILD
   snprintf(name, MD_CHILD_NAME, "/%s/%s", group, array->name);
 }
 
-/* One chunk, so that its Fletcher32 guards all of it. */
+/* Of a chunk: a reader takes one of at most 64 MiB at once, and HDF5 none of 4 GiB. */
+#define CHUNK_MOST 0x1p24
+
+/* All of a small array, so that one Fletcher32 guards it, and equal parts of a large one: along the
+ * first axis, and along the next one where a part of one index is still too large. */
+static void choose_chunk(const md_array *array, hsize_t chunk[MD_ARRAY_RANK_MOST]) {
+  double bytes = (double)md_array_bytes(array); /* of the part that a chunk has */
+  for (int d = 0; d < array->rank; d++) {
+    const double all = (double)array->extent[d], one = bytes / all;
+    const double most = one < CHUNK_MOST ? floor(CHUNK_MOST / one) : 1.0;
+    chunk[d] = (hsize_t)ceil(all / ceil(all / most));
+    bytes = one * (double)chunk[d];
+  }
+}
+
 static md_status write_array(const md_h5_file *file, const char *group, const md_array *array) {
-  hsize_t extents[MD_ARRAY_RANK_MOST];
+  hsize_t extents[MD_ARRAY_RANK_MOST], chunk[MD_ARRAY_RANK_MOST];
   char name[MD_CHILD_NAME];
   const size_t text = (size_t)array->text_bytes;
   name_of(group, array, name);
   for (int d = 0; d < array->rank; d++) extents[d] = (hsize_t)array->extent[d];
   const hid_t create = H5Pcreate(H5P_DATASET_CREATE);
-  H5Pset_chunk(create, array->rank, extents);
+  choose_chunk(array, chunk);
+  H5Pset_chunk(create, array->rank, chunk);
   H5Pset_fletcher32(create);
   const hid_t space = H5Screate_simple(array->rank, extents, NULL);
   const hid_t there = md_h5_value(text, true), here = md_h5_value(text, false);

@@ -36,7 +36,7 @@ md_status md_h5_close_written(md_h5_file *file, md_status status);
 md_status md_h5_group(const md_h5_file *file, const char *name);
 
 /* Compound {r, i} of IEEE reals with 2, 4 or 8 bytes: as this machine has them, or little-endian as
- * on file. Released with H5Tclose. */
+ * on file. Released with MD_H5_CLOSE. */
 hid_t md_h5_complex(int real_bytes, bool on_file);
 /* Texts of that many bytes, the closing zero included; 0: doubles. Otherwise as md_h5_complex. */
 hid_t md_h5_value(size_t text_bytes, bool on_file);

@@ -10,18 +10,21 @@ static bool recognises(const unsigned char *head, size_t bytes) {
   return bytes >= 8 && memcmp(head, "\211HDF\r\n\032\n", 8) == 0;
 }
 
-/* What our files say of themselves, as a child process found it out (io/reader/requests.c). */
-static void take_notes(md_h5_described *d, md_notes *notes) {
+/* What our files say of themselves, as a child process found it out (io/reader/requests.c). The
+ * child could still write there: texts are copied, then ended, and only the copy is read. */
+static void take_notes(const md_h5_described *d, md_notes *notes) {
   for (int i = 0; i < d->record_count && i < MD_H5_RECORDS_MOST; i++) {
-    md_record *r = &d->records[i], shown = *r;
-    r->type[sizeof r->type - 1] = r->detail[sizeof r->detail - 1] = 0;
-    md_printable(r->type, false, shown.type, sizeof shown.type);
-    md_printable(r->detail, false, shown.detail, sizeof shown.detail);
+    md_record r = d->records[i], shown = r;
+    r.type[sizeof r.type - 1] = r.detail[sizeof r.detail - 1] = 0;
+    md_printable(r.type, false, shown.type, sizeof shown.type);
+    md_printable(r.detail, false, shown.detail, sizeof shown.detail);
     md_notes_record(notes, &shown);
   }
   for (int i = 0; i < d->departure_count && i < MD_H5_DEPARTURES_MOST; i++) {
-    d->departures[i][sizeof *d->departures - 1] = 0;
-    md_notes_departure(notes, "%s", d->departures[i]);
+    char departure[sizeof *d->departures];
+    memcpy(departure, d->departures[i], sizeof departure);
+    departure[sizeof departure - 1] = 0;
+    md_notes_departure(notes, "%s", departure);
   }
 }
 
@@ -31,6 +34,17 @@ static bool is_other_content(const char *content) {
   for (size_t i = 0; i < sizeof known / sizeof *known; i++)
     if (strcmp(content, known[i]) == 0) return true;
   return false;
+}
+
+static md_status take_texts(const md_header_input *s, const md_h5_described *d) {
+  size_t used = d->texts_used;
+  char *own = malloc(sizeof d->texts);
+  if (!own) return md_fail_memory(s->context, sizeof d->texts, "texts of a file");
+  memcpy(own, d->texts, sizeof d->texts);
+  if (used > sizeof d->texts) used = sizeof d->texts;
+  const md_status status = md_file_texts_take(s->context, &s->notes->texts, own, used);
+  free(own);
+  return status;
 }
 
 /* The header as far as later steps rely on it: whatever went wrong in the child, sizes are those
@@ -47,8 +61,7 @@ static md_status take_header(const md_header_input *s, const md_h5_described *d)
   header->label.made[sizeof header->label.made - 1] = 0;
   for (int i = 0; i < MD_DIMS; i++) dims[i] = header->dims[i];
   s->notes->texts.lost = d->texts_lost;
-  MD_TRY(md_file_texts_take(s->context, &s->notes->texts, d->texts,
-                            d->texts_used < sizeof d->texts ? d->texts_used : sizeof d->texts));
+  MD_TRY(take_texts(s, d));
   if (is_other_content(header->content)) return MD_OK;
   MD_TRY(md_header_input_check_dims(s, dims));
   const int bytes = header->precision == MD_DOUBLE ? 8 : 4, kind = (int)header->label.kind;

@@ -1,5 +1,4 @@
 #include "io/lime.h"
-#include "base/text.h"
 
 #include <stdarg.h>
 #include <stdlib.h>

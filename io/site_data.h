@@ -32,7 +32,7 @@ int64_t md_lattice_link_bytes(const md_lattice_header *header);
 void md_checksum_add(md_checksum *sum, const md_checksum *part);
 /* Combines the parts of all ranks. Collective. */
 void md_checksum_combine(const md_context *context, md_checksum *sum);
-/* sum29/sum31 and the like, with the names of the kind, into text. */
+/* Its one number, or the pair sum29/sum31 or suma/sumb, in hexadecimal, or "none", into text. */
 void md_checksum_print(const md_checksum *sum, char *text, size_t bytes);
 
 /* Brings a slab from a file to raw, or from raw to a file. */

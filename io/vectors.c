@@ -4,7 +4,6 @@
 #include "io/lattice_format.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

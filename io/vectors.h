@@ -9,12 +9,16 @@
  *   scidac  QIO's records in LIME (.lime .scidac). Solutions: a file usqcdKSPropFile of the type
  *           USQCD_ColorVector_Source_Sink_Pairs, in which each right-hand side is a record of its
  *           source and one of its solution. Modes: as MILC writes them, <eigVal> and <resid> in
- * each record. Files of plain ColorVector records are read too. quda    modes alone: all in one
- * record, side by side on each site, odd sites zero, as QUDA reads them; without eigenvalues, so
- * that it is not read as modes (.quda) milc    MILC's binary KS propagator, magic number 0x5aa9
- * (.milc .ks): three right-hand sides fnal    the site-major file of three that MILC calls
- * Fermilab's, 0x71626434 (.fnal) The last two are in single precision and have no place for
- * attributes.
+ *           each record. Files of plain ColorVector records are read too.
+ *
+ *   quda    modes alone (.quda): all in one record, side by side on each site, odd sites zero, as
+ *           QUDA reads them; without eigenvalues, so that it is not read as modes.
+ *
+ *   milc    MILC's binary KS propagator, magic number 0x5aa9 (.milc .ks): three right-hand sides.
+ *
+ *   fnal    The site-major file of three that MILC calls Fermilab's, 0x71626434 (.fnal).
+ *
+ * The last two are in single precision and have no place for attributes.
  *
  * All are in MILC's convention: (2 m + D') x' = b', with 2 D = D' and phases that run t, x, y, z.
  * With s(x) = (-1)^(t (x + y + z)) it is b' = s b, x' = s x / 2, for eigenvectors v' = s v and for

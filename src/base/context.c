@@ -11,7 +11,6 @@
 #include <limits.h>
 #include <math.h>
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 

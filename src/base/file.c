@@ -1,4 +1,5 @@
 #include "base/file.h"
+#include "base/text.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -57,7 +58,7 @@ static md_status too_long(md_context *context, const char *path) {
 
 /* The last part of a name that is written needs room for what the name of its temporary adds. */
 static md_status check_length(md_context *context, const char *target) {
-  const char *slash = strrchr(target, '/'), *base = slash ? slash + 1 : target;
+  const char *base = md_base_of(target);
   if (strlen(base) + NAME_TAIL > NAME_MAX)
     return md_fail(context, MD_INPUT,
                    "the name of a file to write must have at most %d bytes, got %zu: %.60s...; "
@@ -133,7 +134,7 @@ static bool read_owner(const char *name, const char *base, owner *of) {
 
 static void remove_stale(const char *target, const owner *me) {
   char folder[PATH_MAX];
-  const char *slash = strrchr(target, '/'), *base = slash ? slash + 1 : target;
+  const char *base = md_base_of(target);
   md_folder_of(target, folder);
   DIR *entries = opendir(folder);
   if (!entries) return;
@@ -380,8 +381,7 @@ static md_status identify(md_context *context, const md_named_file *file, identi
   } else {
     MD_TRY(md_follow_links(context, file->path, target));
     md_folder_of(target, folder);
-    const char *slash = strrchr(target, '/');
-    base = slash ? slash + 1 : target;
+    base = md_base_of(target);
     if (stat(target, &there) == 0)
       base = "";
     else

@@ -1,5 +1,4 @@
 #include "base/options.h"
-#include "base/text.h"
 
 #include <ini.h>
 #include <math.h>

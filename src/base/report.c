@@ -138,9 +138,14 @@ const char *md_rows_skipped(const cJSON *skipped) {
 }
 
 md_status md_report_open(md_context *context, const char *command, md_report *report) {
-  report->root = cJSON_CreateObject();
-  if (!report->root) return md_fail_memory(context, sizeof(cJSON), "report");
   const int one[4] = {1, 1, 1, 1};
+  report->root = cJSON_CreateObject();
+  const md_status status =
+      md_agree(context, report->root ? MD_OK : md_fail_memory(context, sizeof(cJSON), "report"));
+  if (status != MD_OK) {
+    cJSON_Delete(report->root);
+    return status;
+  }
   md_report_add(report->root,
                 "schema_version=%d command=%s version=%s commit=%s ranks=%d threads=%d "
                 "waiting=%s",
@@ -291,7 +296,7 @@ md_status md_report_csv(md_context *context, const cJSON *rows, const char *path
       fputc(name->next ? ',' : '\n', out);
     }
   cJSON_Delete(head);
-  if (out) fclose(out);
+  if (out && fclose(out) != 0) status = md_fail_memory(context, bytes, "CSV text");
   if (status == MD_OK) status = put(context, path, text);
   free(text);
   return md_agree(context, status);

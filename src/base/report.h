@@ -42,7 +42,7 @@ typedef struct md_report {
 /* Opens the report with the keys that every report has: schema_version, command, version, commit,
  * ranks, threads, grid (x,y,z,t); closing adds seconds, those since the run began, memory: estimate
  * and peak, machine (below), and, for a command that catches signals, whether one ended it
- * early (interrupted). Local. */
+ * early (interrupted). Collective. */
 md_status md_report_open(md_context *context, const char *command, md_report *report);
 /* Overwrites grid, and adds grid_chosen_by, "user" if it was asked for, else "auto", and
  * grid_reason. */
@@ -62,9 +62,9 @@ md_status md_report_close_after(md_context *context, md_report *report, const ch
 md_status md_report_finish(md_context *context, md_report *report, const cJSON *rows,
                            const char *csv, const char *json, md_status status);
 
-/* Writes the objects of the array `rows` as CSV: a header line with the keys of the first row, then
- * a line per row; arrays inside a row are joined with 'x', objects inside it, which are never its
- * first key, left out. path NULL: nowhere. Collective. */
+/* Writes the objects of the array `rows` as CSV: a header line with the keys of all rows, in the
+ * order in which rows first have them, then a line per row, empty where it lacks a key; arrays
+ * inside a row are joined with 'x', objects inside it left out. path NULL: nowhere. Collective. */
 md_status md_report_csv(md_context *context, const cJSON *rows, const char *path);
 
 /* A number under `key`; null for NaN and Inf, for which JSON has no word. */

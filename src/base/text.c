@@ -66,6 +66,11 @@ size_t md_printable(const char *text, bool keep_newlines, char *printable, size_
   return used;
 }
 
+const char *md_base_of(const char *path) {
+  const char *slash = strrchr(path, '/');
+  return slash ? slash + 1 : path;
+}
+
 const char *md_plural(long long count) {
   return count == 1 ? "" : "s";
 }

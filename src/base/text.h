@@ -11,6 +11,9 @@
  * Returns its length. text and printable do not overlap. */
 size_t md_printable(const char *text, bool keep_newlines, char *printable, size_t bytes);
 
+/* The last part of a path, behind its last slash. */
+const char *md_base_of(const char *path);
+
 /* What ends the name of things that are counted: "" for one, "s" for any other number. */
 const char *md_plural(long long count);
 

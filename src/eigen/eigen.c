@@ -10,7 +10,6 @@
 #include "links/run.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct search {
@@ -190,7 +189,7 @@ static void report_signs(const md_context *context, cJSON *root, const md_eigen_
 static md_status report(md_context *context, const search *r, md_status written) {
   const md_eigen_result *found = &r->result;
   md_report report;
-  MD_TRY(md_agree(context, md_report_open(context, "eigen", &report)));
+  MD_TRY(md_report_open(context, "eigen", &report));
   cJSON *root = report.root;
   md_run_report(&report, &r->run, &r->links);
   md_report_add(root,

@@ -9,7 +9,6 @@
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/smear.h"
 
-#include <math.h>
 #include <string.h>
 
 static void report_notes(md_report *report, const md_notes *notes) {
@@ -149,8 +148,10 @@ static md_status describe_other(md_context *context, md_report *report, const ch
     memcpy(request.global, d, sizeof request.global);
     memcpy(request.grid, grid, sizeof request.grid);
     MD_TRY(md_geometry_create(context, &request, &geometry));
-    MD_TRY(md_vectors_verify(context, path, geometry, info, NULL, &info->checksum));
+    const md_status status =
+        md_vectors_verify(context, path, geometry, info, NULL, &info->checksum);
     md_geometry_destroy(geometry);
+    if (status != MD_OK) return status;
   } else {
     MD_TRY(md_datasets_verify(context, path, &found));
     info->checksum = found.damaged     ? MD_CHECKSUM_MISMATCH

@@ -94,7 +94,7 @@ md_status md_chain_save(md_context *context, const char *path, const md_lattice_
 }
 
 void md_chain_numbered(const char *output, long long sweep, char *name, size_t bytes) {
-  const char *slash = strrchr(output, '/'), *dot = strrchr(slash ? slash : output, '.');
+  const char *dot = strrchr(md_base_of(output), '.');
   const int stem = dot ? (int)(dot - output) : (int)strlen(output);
   snprintf(name, bytes, "%.*s.%06lld%s", stem, output, sweep, dot ? dot : "");
 }

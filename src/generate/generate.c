@@ -11,7 +11,6 @@
 #include "links/run.h"
 
 #include <limits.h>
-#include <math.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -79,6 +78,18 @@ static md_status check(md_context *context, md_generate_request *r, const md_opt
   return choose_precision(context, r);
 }
 
+/* What the file says in the place of options that were not given. */
+static md_status check_record(md_context *context, const md_generate_request *r) {
+  if (!(r->beta <= MD_BETA_MOST))
+    return md_fail(context, MD_INPUT, "beta must be within 0..%g, %s says %g; give --beta",
+                   MD_BETA_MOST, r->from, r->beta);
+  if (r->overrelax > MD_OVERRELAX_MOST)
+    return md_fail(context, MD_INPUT,
+                   "overrelax must be within 0..%d, %s says %lld; give --overrelax",
+                   MD_OVERRELAX_MOST, r->from, r->overrelax);
+  return MD_OK;
+}
+
 /* A chain goes on with what its file says; what the command line says stands above that. */
 static md_status go_on(md_context *context, md_generate_request *r, const md_lattice_info *info,
                        md_chain *c) {
@@ -93,6 +104,7 @@ static md_status go_on(md_context *context, md_generate_request *r, const md_lat
   if (!r->has_seed) r->seed = c->from.seed;
   if (!r->has_beta) r->beta = c->from.beta;
   if (!r->has_overrelax) r->overrelax = c->from.overrelax;
+  MD_TRY(check_record(context, r));
   md_say(context,
          "%s: sweep %lld of a chain with beta %g, seed %lld; going on with beta %g, seed %lld\n",
          r->from, c->from.sweeps, c->from.beta, c->from.seed, r->beta, r->seed);
@@ -272,10 +284,10 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                 .file = MD_FILE_INPUT),
       MD_IGNORE_CHECKSUM_OPTION(r.ignore_checksum),
       MD_OPTION(REAL, "beta", &r.beta, "B", "6/g^2 of the Wilson action [6.0]", .low = 0.0,
-                .high = 1e6),
+                .high = MD_BETA_MOST),
       MD_OPTION(INTEGER, "sweeps", &r.sweeps, "N", "heatbath sweeps [100]", .low = 1, .high = 1e8),
       MD_OPTION(INTEGER, "overrelax", &r.overrelax, "N", "overrelaxation updates in each sweep [4]",
-                .low = 0, .high = 1000),
+                .low = 0, .high = MD_OVERRELAX_MOST),
       MD_OPTION(INTEGER, "discard", &r.discard, "N",
                 "sweeps before the mean plaquette is taken [half]", .low = 0, .high = 1e8),
       MD_OPTION(CHOICE, "on", &r.on, NULL, "where the sweeps are done [cpu]", .choices = "cpu|gpu",
@@ -307,7 +319,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   md_gauge gauge = {0};
   md_chain c = {0};
   md_report report;
-  MD_TRY(md_agree(context, md_report_open(context, "generate", &report)));
+  MD_TRY(md_report_open(context, "generate", &report));
   bool made = false;
   const md_status status = generate(context, &r, &geometry, &gauge, &c, &report, &made);
   free(c.plaquettes);

@@ -9,7 +9,6 @@
 #include "measure/measure.h"
 
 #include <omp.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -110,6 +109,10 @@ md_status md_word(md_context *context, const char *label, const char *choices, c
   return *value < 0 ? md_fail_choice(context, label, choices, word) : MD_OK;
 }
 
+md_status md_given(md_context *context, const char *label, const char *word) {
+  return word ? MD_OK : md_fail(context, MD_INPUT, "%s must be given, got NULL", label);
+}
+
 md_status md_space_word(md_context *context, const char *word, md_space *space) {
   int place;
   MD_TRY(md_word(context, "space", "host|device", word, &place));
@@ -156,9 +159,10 @@ md_status md_product_compute(md_context *context, const md_product *product, con
                              const void *b, void *c) {
   const md_gemm_kernel *kernel;
   md_gemm_launch launch = {.threads = context->threads, .stream = md_device_stream()};
-  const int precision = md_gemm_precision_of(product->precision);
-  if (precision < 0)
-    return md_fail_choice(context, "precision", "double|single|tf32|half|bf16", product->precision);
+  int precision;
+  MD_TRY(md_word(context, "precision", "double|single|tf32|half|bf16", product->precision,
+                 &precision));
+  MD_TRY(md_given(context, "the kernel", product->kernel));
   const md_gemm_problem problem = {
       product->m,   product->n, product->k, (md_gemm_precision)precision,
       product->k,   product->n, product->n, product->alpha,

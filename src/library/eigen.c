@@ -110,6 +110,7 @@ md_status md_eigen_read(md_quark *quark, double mass, const char *path, md_eigen
   md_modes_info info;
   *modes = NULL;
   MD_TRY(check_mass(quark, mass));
+  MD_TRY(md_given(context, "the path", path));
   MD_TRY(md_deflation_describe(context, path, &info));
   if (!(*modes = md_handle(context, sizeof **modes))) return MD_ENVIRONMENT;
   md_eigenmodes *m = *modes;
@@ -128,6 +129,7 @@ md_status md_eigen_read(md_quark *quark, double mass, const char *path, md_eigen
 md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *store, bool replace) {
   int place;
   MD_TRY(md_word(modes->context, "store", MD_MODES_STORE_WORDS, store, &place));
+  MD_TRY(md_given(modes->context, "the path", path));
   if (strcmp(store, "fixed8") == 0 && modes->modes.vectors->components != MD_FERMION_REALS)
     return md_fail(modes->context, MD_INPUT, "store fixed8 is for colour vectors, got '%s'",
                    modes->label.action);

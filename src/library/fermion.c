@@ -294,6 +294,7 @@ md_status md_fermion_write(const md_fermion *field, const char *path, bool repla
   md_provenance from;
   md_fermion copy;
   md_field *of;
+  MD_TRY(md_given(context, "the path", path));
   MD_TRY(md_output_path(context, path, replace));
   md_status status = md_fermion_doubles(field, &copy, &of);
   md_provenance_of_run(context, &from);
@@ -307,6 +308,7 @@ md_status md_fermion_write(const md_fermion *field, const char *path, bool repla
 md_status md_fermion_read(md_fermion *field, const char *path) {
   md_fermion copy;
   md_field *of;
+  MD_TRY(md_given(field->context, "the path", path));
   MD_TRY(md_fermion_blank(field, &copy, &of));
   const md_status status = md_propagator_read(field->context, path, of, NULL, 0);
   if (status == MD_OK) return md_fermion_finish(field, &copy);

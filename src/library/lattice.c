@@ -56,6 +56,7 @@ md_status md_lattice_read(md_context *context, const char *path, const md_lattic
   md_geometry plan;
   md_lattice_info info = {0};
   *lattice = NULL;
+  MD_TRY(md_given(context, "the path", path));
   MD_TRY(md_lattice_plan(context, path, request->grid, &plan, NULL));
   const md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
   MD_TRY(md_memory_require(context, &need, "loading the lattice"));
@@ -74,6 +75,7 @@ md_status md_lattice_write(md_lattice *lattice, const char *path, const char *pr
   int place;
   MD_TRY(md_word(context, "precision", "double|single", precision, &place));
   output.precision = place == 0 ? MD_DOUBLE : MD_SINGLE;
+  MD_TRY(md_given(context, "the path", path));
   MD_TRY(md_lattice_format_find(context, path, NULL, &output.format));
   MD_TRY(md_output_path(context, path, replace));
   return md_lattice_save_as(context, path, &output, &lattice->thin);
@@ -214,7 +216,6 @@ static md_status smear(const md_lattice *thin, const md_smearing *how, md_gauge 
                               .naik_epsilon = &how->naik_epsilon,
                               .unmeasured = true};
   md_memory_need need = {0};
-  if (!request.recipe) return md_fail_choice(context, "recipe", md_recipe_names, how->recipe);
   MD_TRY(check_takes(context, how));
   MD_TRY(md_space_word(context, how->space, &request.space));
   md_smear_need(thin->geometry, &request, &need);
@@ -227,8 +228,10 @@ md_status md_smear_lattice(md_lattice *thin, const md_smearing *how, md_lattice 
   const md_geometry *g = thin->geometry;
   md_lattice_request request = md_lattice_defaults();
   md_gauge made = {0};
+  int place;
   *smeared = NULL;
-  if (md_recipe_find(how->recipe) && md_recipe_has_long(md_recipe_find(how->recipe)))
+  MD_TRY(md_word(context, "recipe", md_recipe_names, how->recipe, &place));
+  if (md_recipe_has_long(md_recipe_find(how->recipe)))
     return md_fail(context, MD_INPUT,
                    "%s makes fat and long links of an action; take md_improved_make", how->recipe);
   MD_TRY(smear(thin, how, &made, NULL));
@@ -304,6 +307,8 @@ md_status md_improved_read(md_lattice *lattice, const char *action, const char *
   for (int f = 0; f < MD_MOST_LINK_FIELDS && status == MD_OK; f++) {
     md_geometry *geometry = lattice->geometry;
     md_improved_info info = {0};
+    status = md_given(lattice->context, "the path", path[f]);
+    if (status != MD_OK) break;
     status = md_improved_load(lattice->context, path[f], kinds[f], geometry->grid, false, &geometry,
                               &(*links)->own[f], &info);
     md_lattice_info_destroy(&info.lattice);

@@ -56,6 +56,8 @@ void *md_handle(md_context *context, size_t bytes);
  * Local. */
 md_status md_word(md_context *context, const char *label, const char *choices, const char *word,
                   int *value);
+/* MD_INPUT where a name or path that no list has is NULL. Local. */
+md_status md_given(md_context *context, const char *label, const char *word);
 md_status md_space_word(md_context *context, const char *word, md_space *space);
 /* MD_INPUT where a result may not be written there, md_outputs_check. Collective. */
 md_status md_output_path(md_context *context, const char *path, bool replace);

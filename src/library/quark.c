@@ -54,6 +54,8 @@ static md_status read_request(md_quark *quark, const md_quark_request *r) {
   MD_TRY(md_word(context, "reconstruct", &(MD_RECONSTRUCT_WORDS)[1], r->reconstruct, &reconstruct));
   MD_TRY(md_word(context, "packing", MD_PACKING_OR_AUTO_WORDS, r->packing, &packing));
   MD_TRY(md_word(context, "boundary", "antiperiodic|periodic", r->boundary, &periodic));
+  MD_TRY(md_given(context, "the backend", r->backend));
+  MD_TRY(md_given(context, "the transport", r->transport));
   if (r->n_rhs < 1 || r->n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT,
                    "right-hand sides of an operator must be within 1..%d, got %d", MD_MAX_RHS,

@@ -84,20 +84,20 @@ static void effective_mass(desk *d, int times) {
 /* m_res with its error, from place `at` of the pion and `place` of the midpoint; nothing where that
  * is NaN. The desk is used anew. */
 static void analyse_midpoint(const md_context *context, desk *d, cJSON *row, int at, int place) {
-  const int times = d->s->dims[MD_T];
+  const int times = d->s->dims[MD_T], bins = d->bins > 1 ? d->bins : 0; /* one has no samples */
   char text[MD_ERROR_TEXT];
   average(d, MD_STUDY_PION, at, times);
   d->mass[0] = 0.0;
-  for (int b = 0; b < d->bins; b++) d->masses[b] = 0.0;
+  for (int b = 0; b < bins; b++) d->masses[b] = 0.0;
   for (int t = 0; t < times; t++) {
     if (!md_study_in_window(t, times)) continue;
     d->mass[0] += d->mean[t];
-    for (int b = 0; b < d->bins; b++) d->masses[b] += d->samples[b * times + t];
+    for (int b = 0; b < bins; b++) d->masses[b] += d->samples[b * times + t];
   }
   average(d, MD_STUDY_MIDPOINT, place, 1);
   if (isnan(d->mean[0]) || times < 4) return; /* with less there is no slice in the window */
-  for (int b = 0; b < d->bins; b++) d->samples[b] /= d->masses[b];
-  const double error = md_jackknife_error(d->samples, 1, d->bins);
+  for (int b = 0; b < bins; b++) d->samples[b] /= d->masses[b];
+  const double error = md_jackknife_error(d->samples, 1, bins);
   md_report_real(row, "residual_mass", d->mean[0] / d->mass[0]);
   md_report_real(row, "residual_mass_error", error);
   md_say(context, "m_res %s\n", md_format_error(d->mean[0] / d->mass[0], error, text));

@@ -9,7 +9,6 @@
 #include "measure/measure.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 typedef struct loaded {

@@ -204,7 +204,7 @@ static md_status finish(md_study_run *r, md_status status) {
   for (int k = 0; k < s->lattices; k++) of[s->lattice[k].state]++;
   const int measured = of[MD_LATTICE_MEASURED], resumed = of[MD_LATTICE_RESUMED];
   const int skipped = of[MD_LATTICE_SKIPPED], kept = measured + resumed;
-  MD_TRY(md_agree(r->whole, md_report_open(r->whole, "measure", &report)));
+  MD_TRY(md_report_open(r->whole, "measure", &report));
   report_settings(r, &report);
   md_report_geometry(&report, &r->plan);
   md_report_add(report.root, "measured=%d resumed=%d skipped=%d", measured, resumed, skipped);
@@ -235,8 +235,12 @@ static md_status start_groups(md_study_run *r, md_context *context) {
 
 md_status md_study_by_words(md_context *context, int argc, char **argv) {
   md_study_run *r = calloc(1, sizeof *r);
-  MD_TRY(md_agree(context, r ? MD_OK : md_fail_memory(context, sizeof *r, "study")));
-  md_status status = md_study_options_read(context, &r->study.options, argc, argv);
+  md_status status = md_agree(context, r ? MD_OK : md_fail_memory(context, sizeof *r, "study"));
+  if (status != MD_OK) {
+    free(r);
+    return status;
+  }
+  status = md_study_options_read(context, &r->study.options, argc, argv);
   if (status == MD_OK && !r->study.options.run.common.help) {
     status = start_groups(r, context);
     if (status == MD_OK) {

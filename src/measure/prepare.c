@@ -95,8 +95,7 @@ md_status md_study_modes_name(md_context *context, const md_study *s, int lattic
                               char name[MD_STUDY_NAME_BYTES]) {
   enum { WORDS = 3 };
   static const char *const words[WORDS] = {"{lattice}", "{name}", "{action}"};
-  const char *path = s->lattice[lattice].name, *slash = strrchr(path, '/');
-  const char *base = slash ? slash + 1 : path, *dot = strrchr(base, '.');
+  const char *path = s->lattice[lattice].name, *base = md_base_of(path), *dot = strrchr(base, '.');
   const char *of_action = md_action_name((md_action)s->options.actions.value[action]);
   const size_t suffix = dot && dot != base ? strlen(dot) : 0;
   const char *from[WORDS] = {path, base, of_action};

@@ -1,3 +1,4 @@
+#include "base/text.h"
 #include "io/propagator.h"
 #include "lattice/fields/linear.h"
 #include "solve/solve.h"
@@ -17,8 +18,7 @@ typedef struct key {
 } key;
 
 static const char *file_of(const char *path) {
-  const char *slash = path ? strrchr(path, '/') : NULL;
-  return !path ? "none" : slash ? slash + 1 : path;
+  return path ? md_base_of(path) : "none";
 }
 
 /* The words point into the run and into *k. */

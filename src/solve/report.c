@@ -300,7 +300,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
 
 md_status md_solve_report(md_context *context, const md_solve_run *run, md_status written) {
   md_report report;
-  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  MD_TRY(md_report_open(context, "solve", &report));
   md_solve_report_common(&report, run);
   report_result(report.root, run);
   if (run->options.output)

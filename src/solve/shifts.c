@@ -174,7 +174,7 @@ static void fill_report(const md_context *context, md_report *report, const md_s
 static md_status report_shifts(md_context *context, md_solve_run *run, const md_field *y,
                                const md_multishift_result *result, md_status solved) {
   md_report report;
-  MD_TRY(md_agree(context, md_report_open(context, "solve", &report)));
+  MD_TRY(md_report_open(context, "solve", &report));
   fill_report(context, &report, run, result);
   if (solved == MD_OK)
     solved = observe_shifts(context, run, y, result, cJSON_GetObjectItem(report.root, "shifts"));

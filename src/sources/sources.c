@@ -7,7 +7,6 @@
 #include <limits.h>
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { PURPOSE_POINTS = 0x706f696e, PURPOSE_RESEED = 0x72657365 };

@@ -7,7 +7,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* Fields that the operations are tried on. Smooth: one plane wave a colour, falling along t by
  * 1e-8 over the lattice, so that 16-bit fields need their scales. */

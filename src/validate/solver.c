@@ -16,17 +16,15 @@ typedef struct point_problem {
   md_field colours[MD_PARITIES], b[MD_PARITIES], x[MD_PARITIES];
 } point_problem;
 
+/* Collective. */
 static md_status create(md_context *context, const md_geometry *g,
                         const md_backend_request *request, point_problem *p) {
-  const int origin[MD_DIMS] = {0}, reals = md_action_reals(request->action);
-  md_field_shape shape = {MD_DOUBLE, MD_HOST, reals, request->n_rhs, true, false};
-  for (int k = 0; k < MD_PARITIES; k++) {
-    MD_TRY(md_field_create(context, g, &shape, k, &p->b[k]));
-    MD_TRY(md_field_create(context, g, &shape, k, &p->x[k]));
-  }
-  shape.n_rhs = reals / 2;
-  for (int k = 0; k < MD_PARITIES; k++)
-    MD_TRY(md_field_create(context, g, &shape, k, &p->colours[k]));
+  const int origin[MD_DIMS] = {0};
+  md_backend_request all = *request;
+  all.n_rhs = md_action_reals(request->action) / 2;
+  MD_TRY(md_host_fields(context, g, request, p->b));
+  MD_TRY(md_host_fields(context, g, request, p->x));
+  MD_TRY(md_host_fields(context, g, &all, p->colours));
   if (!md_counts(context)) md_source_point(p->colours, origin);
   return MD_OK;
 }
@@ -62,7 +60,8 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
   const int times = dirac->geometry->global[MD_T], all = p->colours[0].n_rhs;
   const int at_once = p->b[0].n_rhs < all ? 1 : all;
   double *part = calloc((size_t)times, sizeof *part), worst = 0.0;
-  md_status status = md_agree(context, part ? MD_OK : md_fail_memory(context, 8, "correlator"));
+  const size_t bytes = (size_t)times * sizeof *part;
+  md_status status = md_agree(context, part ? MD_OK : md_fail_memory(context, bytes, "correlator"));
   for (int t = 0; t < times; t++) correlator[t] = 0.0;
   for (int first = 0; first < all && status == MD_OK; first += at_once) {
     md_solver_result one;
@@ -155,8 +154,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   MD_TRY(md_dirac_create_over(context, run->links.field, backend, request, &run->options.run.halo,
                               &dirac));
   md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
-  if (status == MD_OK)
-    status = md_agree(context, create(context, run->links.geometry, request, &p));
+  if (status == MD_OK) status = create(context, run->links.geometry, request, &p);
   if (inner) how.inner = &dirac;
   if (status == MD_OK)
     status = md_counts(context)

@@ -212,8 +212,8 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   request.packing = MD_PACKING_NONE;
   const int columns = md_action_reals(request.action) / 2; /* of a point */
   request.n_rhs = columns;
-  md_status status =
-      md_agree(context, exact ? MD_OK : md_fail_memory(context, times, "correlator"));
+  md_status status = md_agree(
+      context, exact ? MD_OK : md_fail_memory(context, 2 * times * sizeof *exact, "correlator"));
   md_say(context, "\n");
   md_rows_head(context, MD_VALIDATE_SOLVER_COLUMNS);
   if (status == MD_OK)
@@ -285,10 +285,12 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
                 "transport=%s mass=%g histogram_lowest_log10=%g histogram_step_log10=%g "
                 "broken_bounds=%g",
                 run->transport, o->mass, MD_ERROR_LOWEST, 0.5, (double)run->broken);
-  MD_TRY(md_report_csv(context, run->rows, o->csv));
-  MD_TRY(md_report_csv(context, run->solver, o->solver_csv));
-  MD_TRY(md_report_close(context, report, o->run.common.json));
+  md_status written = md_report_csv(context, run->rows, o->csv);
+  if (written == MD_OK) written = md_report_csv(context, run->solver, o->solver_csv);
+  const md_status closed = md_report_close(context, report, o->run.common.json);
+  if (written == MD_OK) written = closed;
   if (status != MD_OK) return md_fail(context, status, "%s", message);
+  if (written != MD_OK) return written;
   if (run->broken == 0) return MD_OK;
   return md_fail(
       context, MD_UNREACHED,
@@ -303,7 +305,7 @@ md_status md_command_validate(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(read_options(context, &run.options, argc, argv));
   if (run.options.run.common.help) return MD_OK;
-  MD_TRY(md_agree(context, md_report_open(context, "validate", &report)));
+  MD_TRY(md_report_open(context, "validate", &report));
   md_status status = check_all(context, &run, report.root);
   if (md_report_is_due(context, status) && run.rows)
     status = finish(context, &run, &report, status);

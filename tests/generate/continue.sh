@@ -27,6 +27,19 @@ all="$(key plaquettes_before rest.json), $(key plaquette_history rest.json)"
 close "[${all//[\[\]]/}]" "$(key plaquette_history whole.json)" 1e-13 || complain "plaquettes: $all"
 on 1 info rest.h5 --json i.json --quiet
 grep -q '"minidirac chain":.*"beta=5.7.* seed=7 sweeps=6 overrelax=2"' i.json || complain "the record is $(grep 'minidirac chain' i.json)"
+# What no option may be is none in a file either, unless an option stands above it.
+python3 - first.lime bad <<'PYTHON' || complain "no record in first.lime"
+import re, sys
+whole = open(sys.argv[1], "rb").read()
+for name, old, new in (("beta", rb"beta=[^ ]*", b"beta=1e9"), ("overrelax", rb"overrelax=2", b"overrelax=1001")):
+    record = re.search(rb"beta=[0-9.]+ seed=7 sweeps=2 overrelax=2", whole).group()
+    changed = re.sub(old, new, record)
+    changed = changed.replace(b"beta=5.7000000000000002", b"beta=5.7")
+    open(f"bad-{name}.lime", "wb").write(whole.replace(record, changed.replace(b" ", b" " * (1 + len(record) - len(changed)), 1)))
+PYTHON
+refuses 2 'beta must be within 0..1e.06, bad-beta.lime says 1e.09; give --beta' 2 generate --from bad-beta.lime --sweeps 1 -o x.h5 --force
+refuses 2 'overrelax must be within 0..1000, bad-overrelax.lime says 1001; give --overrelax' 2 generate --from bad-overrelax.lime --sweeps 1 -o x.h5 --force
+on 1 generate --from bad-overrelax.lime --overrelax 2 --sweeps 1 -o bounded.h5 --quiet || complain "exit $?"
 # Another seed or beta stands above the file's; sweeps are counted on.
 on 1 generate --from whole.000002.h5 --sweeps 4 --seed 8 -o other.h5 --quiet || complain "exit $?"
 [ "$(links other.h5)" != "$(links whole.h5)" ] || complain "another seed made the same links"

@@ -125,8 +125,38 @@ static void others_are_refused(void **state) {
   free(given);
 }
 
+/* Above what a reader takes as one chunk: it is stored in parts and is not called damaged. */
+static void large_ones_come_back(void **state) {
+  md_context *context = *state;
+  const int64_t rows = 3, length = 3000001, most = rows * length - 1;
+  const size_t bytes = (size_t)(rows * length) * sizeof(double);
+  double *values = calloc(1, bytes);
+  const md_array array = {.name = "large", .rank = 2, .extent = {rows, length}, .data = values};
+  md_datasets_found found = {0};
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  assert_non_null(values);
+  assert_true(bytes > 64 << 20);
+  for (int64_t i = 0; i < most; i += 1000000) values[i] = (double)(i + 1);
+  values[most] = -1.0;
+  MD_REQUIRE(context, md_arrays_write(context, path, false, "study", &array, 1, NULL, 0));
+  MD_REQUIRE(context, md_datasets_verify(context, path, &found));
+  assert_int_equal(found.datasets, 1);
+  assert_int_equal(found.damaged, 0);
+  assert_int_equal(found.unguarded, 0);
+  memset(values, 0xff, bytes);
+  MD_REQUIRE(context, md_arrays_read(context, path, "study", &array, 1, NULL, 0));
+  for (int64_t i = 0; i <= most; i++) {
+    const double here = i == most ? -1.0 : i % 1000000 == 0 ? (double)(i + 1) : 0.0;
+    if (values[i] != here) fail_msg("%lld: %g, not %g", (long long)i, values[i], here);
+  }
+  io_test_remove(context, path);
+  free(values);
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(round_trip),
     cmocka_unit_test(others_are_refused),
+    cmocka_unit_test(large_ones_come_back),
 };
 MD_RUN_TESTS(tests)

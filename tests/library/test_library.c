@@ -506,13 +506,38 @@ static void words_and_matrices(void) {
   request = md_quark_defaults();
   request.inner = NULL;
   REFUSED(MD_INPUT, "got NULL", md_quark_create(links, &request, &quark));
+  request = md_quark_defaults();
+  request.backend = NULL;
+  REFUSED(MD_INPUT, "the backend must be given, got NULL",
+          md_quark_create(links, &request, &quark));
+  request = md_quark_defaults();
+  request.transport = NULL;
+  REFUSED(MD_INPUT, "the transport must be given, got NULL",
+          md_quark_create(links, &request, &quark));
+  md_lattice *other;
+  md_improved *more;
+  const md_smearing nameless = md_smearing_defaults(NULL);
+  REFUSED(MD_INPUT, "asqtad|hisq|fat7|ape|stout, got NULL",
+          md_smear_lattice(lattice, &nameless, &other));
+  REFUSED(MD_INPUT, "got NULL", md_improved_make(lattice, &nameless, &more));
+  const md_lattice_request layout = md_lattice_defaults();
+  REFUSED(MD_INPUT, "the path must be given, got NULL",
+          md_lattice_read(context, NULL, &layout, &other));
+  REFUSED(MD_INPUT, "the path must be given, got NULL",
+          md_lattice_write(lattice, NULL, "double", true));
+  TRUE(!other && !more);
   REFUSED(MD_INPUT, "1..128", md_fermion_create(lattice, 0, "double", "host", &field));
   REFUSED(MD_INPUT, "host|device", md_fermion_create(lattice, 1, "double", "moon", &field));
   TRUE(!quark && !field);
   const double a[4] = {1, 2, 3, 4}, b[4] = {5, 6, 7, 8}, ab[4] = {19, 22, 43, 50};
   double c[4];
-  const md_product product = md_product_defaults(2, 2, 2);
+  md_product product = md_product_defaults(2, 2, 2);
   OK(md_product_compute(context, &product, a, b, c));
+  product.precision = NULL;
+  REFUSED(MD_INPUT, "got NULL", md_product_compute(context, &product, a, b, c));
+  product = md_product_defaults(2, 2, 2);
+  product.kernel = NULL;
+  REFUSED(MD_INPUT, "got NULL", md_product_compute(context, &product, a, b, c));
   TRUE(memcmp(c, ab, sizeof c) == 0);
   md_improved_destroy(links);
   md_lattice_destroy(lattice);

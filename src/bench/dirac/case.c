@@ -12,9 +12,7 @@
 #include "lattice/halo/halo.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { AT_ONCE = 20, PART_SAMPLES = 3 };
 #define PART_WINDOW_S 0.01 /* of one sample */

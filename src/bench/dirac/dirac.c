@@ -1,5 +1,3 @@
-#include "base/device.h"
-#include "base/interrupt.h"
 #include "base/options.h"
 #include "base/text.h"
 #include "bench/bench.h"
@@ -7,7 +5,6 @@
 
 #include <math.h>
 #include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 
 enum { GAUGE_SEED = 11 };

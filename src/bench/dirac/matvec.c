@@ -9,7 +9,6 @@
 #include "dirac/tensor/tensor.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -156,13 +155,14 @@ static md_status bench_one(md_context *context, products *p, int kernel, int rep
   return MD_OK;
 }
 
+/* Collective: ranks time alone and agree behind each kernel. */
 static md_status bench_count(md_context *context, int64_t count, bool device, int repetitions,
                              cJSON *rows) {
   products p;
-  md_status status = prepare(context, count, device, &p);
+  md_status status = md_agree(context, prepare(context, count, device, &p));
   for (int k = 0; k < KERNEL_COUNT && status == MD_OK; k++)
     if (device || KERNELS[k].packing < 0) {
-      status = bench_one(context, &p, k, repetitions, rows);
+      status = md_agree(context, bench_one(context, &p, k, repetitions, rows));
       if (status == MD_OK) status = md_interrupt_check(context, "bench dirac");
     }
   release(&p);
@@ -171,7 +171,7 @@ static md_status bench_count(md_context *context, int64_t count, bool device, in
 
 md_status md_bench_matvec(md_context *context, const md_integers *counts, int repetitions,
                           cJSON *rows) {
-  const bool device = md_device_open(context) == MD_OK;
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK; /* all, or none */
   if (!device) md_warn(context, "only the host is timed: %s", context->message);
   md_say(context,
          "independent products of 3x3 complex matrices and vectors in fp16, sums in float\n"

@@ -325,8 +325,9 @@ md_status md_gemm_case_method(md_context *context, const md_gemm_settings *setti
   snprintf(result->name, sizeof result->name, "%s", method->name);
   MD_TRY(md_gemm_request_check(context, method, request));
   md_gemm_matrices parts = {.request = *request};
-  double *samples = malloc(4 * (size_t)settings->repeat * sizeof *samples);
-  md_status status = samples ? MD_OK : md_fail_memory(context, 4, "timings");
+  const size_t bytes = 4 * (size_t)settings->repeat * sizeof(double);
+  double *samples = malloc(bytes);
+  md_status status = samples ? MD_OK : md_fail_memory(context, bytes, "timings");
   if (status == MD_OK && !method->from_root) status = make(context, settings->seed, &parts);
   status = md_agree(context, status);
   if (status == MD_OK)

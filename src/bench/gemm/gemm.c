@@ -125,9 +125,8 @@ static md_status open_device(bench *b) {
   return MD_OK;
 }
 
-/* 'all' passes over what this build, machine or precision has not; NULL: it is to run. */
-static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
-                                  const md_gemm_problem *p) {
+/* What this build, machine or precision has not; NULL: this rank can run it. */
+static const char *reason_here(const bench *b, const md_gemm_entry *e, const md_gemm_problem *p) {
   const unsigned bit = 1u << p->precision;
   const md_gemm_kernel *kernel = kernel_of(b, e);
   if (e->method && e->method->unavailable) return e->method->unavailable;
@@ -142,6 +141,18 @@ static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
       (double)p->m * (double)p->n * (double)p->k > limit * limit * limit)
     return "slow above 1024^3; name it to run it";
   return NULL;
+}
+
+/* Why 'all' passes over it, the same on all ranks, as a kernel may serve the device of one and not
+ * that of another; NULL: it is to run. Lasts until the next message. Collective. */
+static const char *reason_to_pass(const bench *b, const md_gemm_entry *e,
+                                  const md_gemm_problem *p) {
+  char reason[sizeof b->context->message];
+  if (!b->order.all) return NULL;
+  const char *here = reason_here(b, e, p);
+  snprintf(reason, sizeof reason, "%s", here ? here : "");
+  const md_status status = here ? md_fail(b->context, MD_ENVIRONMENT, "%s", reason) : MD_OK;
+  return md_agree(b->context, status) == MD_OK ? NULL : b->context->message;
 }
 
 static md_status run_baseline(bench *b, md_gemm_matrices *x, double *baseline_s) {
@@ -198,9 +209,8 @@ static md_status run_shape(bench *b, md_gemm_precision precision, const md_gemm_
   for (int i = 0; i < b->order.entry_count && status == MD_OK; i++) {
     md_progress_update(&b->progress, (double)b->done / b->jobs, "%lldx%lldx%lld",
                        (long long)shape->m, (long long)shape->n, (long long)shape->k);
-    const char *reason =
-        b->order.all ? reason_to_pass(b, &b->order.entries[i], &request.problem) : NULL;
-    if (reason && !*b->passed) snprintf(b->passed, sizeof b->passed, "%s", reason);
+    const char *reason = reason_to_pass(b, &b->order.entries[i], &request.problem);
+    if (reason && !*b->passed) snprintf(b->passed, sizeof b->passed, "%.255s", reason);
     if (!reason) status = run_entry(b, &b->order.entries[i], &request, &x, &results[count++]);
     if (status == MD_OK) status = md_interrupt_check(b->context, "bench gemm");
   }
@@ -266,7 +276,7 @@ static md_status check_shapes(bench *b) {
       MD_TRY(md_agree(b->context, status));
       for (int i = 0; i < o->entry_count; i++) {
         const md_gemm_entry *e = &o->entries[i];
-        if (e->method && !(o->all && reason_to_pass(b, e, &request.problem)))
+        if (e->method && !reason_to_pass(b, e, &request.problem))
           MD_TRY(md_gemm_request_check(b->context, e->method, &request));
       }
     }
@@ -291,7 +301,7 @@ static md_status run_shapes(bench *b, cJSON *rows) {
 
 static md_status run_all(bench *b) {
   md_report report;
-  MD_TRY(md_agree(b->context, md_report_open(b->context, "bench gemm", &report)));
+  MD_TRY(md_report_open(b->context, "bench gemm", &report));
   const int grid[4] = {b->order.settings.request.grid.rows, b->order.settings.request.grid.columns,
                        1, 1};
   const bool asked = b->order.grid_asked;

@@ -15,7 +15,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 enum { SOURCE_SEED = 7, MOST_HOPS = 10 };
 #define WINDOW_S 0.05 /* of the timed hops */
@@ -220,12 +219,9 @@ static md_status create(solve *s) {
   if (s->has_narrow)
     MD_TRY(md_dirac_create_exact(context, s->bench->links->field, asked->backend->name,
                                  &asked->request, s->bench->halo, &s->exact));
+  MD_TRY(md_host_fields(context, s->bench->links->geometry, &c->request, s->b));
+  MD_TRY(md_host_fields(context, s->bench->links->geometry, &c->request, s->x));
   md_status status = MD_OK;
-  for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
-    status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->b[p]);
-    if (status == MD_OK)
-      status = md_field_create(context, s->bench->links->geometry, &shape, p, &s->x[p]);
-  }
   const int n = takes_shifts(s) ? s->bench->shifts.count : 0;
   for (int k = 0; k < n && status == MD_OK; k++)
     status = md_field_create(context, s->bench->links->geometry, &shape, MD_EVEN, &s->shifted[k]);
@@ -356,9 +352,9 @@ static md_status measure(solve *s) {
     if (status == MD_OK) status = run_once(s, (int)s->bench->max_iterations);
     if (status != MD_OK) break;
     loops[n] = s->reported > 0 ? s->of_parts * s->loop_s / s->reported / s->seconds : 0.0;
-    double slowest_s = samples[n++] = s->seconds;
-    md_maximum(context, &slowest_s, 1); /* equal on all ranks, as is what follows from it */
-    timed_s += slowest_s;
+    samples[n] = s->seconds;
+    md_maximum(context, &samples[n], 1); /* equal on all ranks, as is what follows from it */
+    timed_s += samples[n++];
     if (timed_s - told_s < ENERGY_S) continue;
     add_energy(context, &start, &joules);
     told_s = timed_s;

@@ -8,7 +8,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
 
 /* What a spectrum says of CG before a solve: its recursion on a diagonal matrix whose numbers are
  * those of A = m^2 - Deo Doe as far as they are known. The bound by the condition number does not
