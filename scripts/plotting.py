@@ -4,6 +4,8 @@ import json
 import math
 import sys
 
+from compare import BadInput
+
 # For each backend and packing a colour on light paper and one on dark, everywhere; distinguishable also by the
 # colour-blind, and by at least 3 to 1 from the paper.
 PALETTE = {
@@ -33,6 +35,16 @@ def pyplot():
     import matplotlib.pyplot
 
     return matplotlib.pyplot
+
+
+def save(figure, path, dpi):
+    """Writes a picture; a name under which none can be written is bad input."""
+    try:
+        figure.savefig(path, dpi=dpi)
+    except OSError as error:
+        raise BadInput(f"{path} cannot be written: {error.strerror or error}; name a file in a folder that is there") from error
+    except ValueError as error:
+        raise BadInput(f"{path} cannot be written: {error}; name a .png") from error
 
 
 def read_rows(path):

@@ -182,6 +182,11 @@ class Studies(unittest.TestCase):
         self.assertEqual(len(plot_correlators(study, fits=False).axes[0].containers), 2)
         study.arrays["condensate"] = np.repeat(study.arrays["condensate"], 40, axis=0)
         self.assertEqual(plot_condensates(study).axes[0].get_ylabel(), "tr M^-1 / V")
+        for what, draw, rule in (("pion", plot_correlators, r"C\(t\) needs finite values, got none of point:0,0,0,0, random:1; "),
+                                 ("condensate", plot_condensates, "condensates needs values at all masses, got none of ")):
+            study.arrays[what] *= np.nan
+            with self.assertRaisesRegex(md.InputError, rule):
+                draw(study)
 
     def test_errors_in_words(self):
         for value, error, text in (
