@@ -88,8 +88,8 @@ def number(value):
         return None
 
 
-def load(name):
-    """A report, as far as every command's must be one."""
+def document(name):
+    """The object of a JSON file; of a report with its job script, as in results/, the report."""
     try:
         with open(name, encoding="utf-8") as file:
             report = json.load(file)
@@ -97,13 +97,29 @@ def load(name):
         raise BadInput(f"{name}: {error.strerror}; give a report that --json wrote") from error
     except (ValueError, RecursionError) as error:
         raise BadInput(f"{name} is no JSON ({error}); give a report that --json wrote") from error
-    if isinstance(report, dict) and isinstance(report.get("report"), dict):  # with its job script, as in results/
-        report = report["report"]
-    if not isinstance(report, dict) or not isinstance(report.get("command"), str):
+    if not isinstance(report, dict):
+        raise BadInput(f"{name} is no report of miniDirac: it names no command")
+    return report["report"] if isinstance(report.get("report"), dict) else report
+
+
+def load(name):
+    """A report, as far as every command's must be one."""
+    report = document(name)
+    if not isinstance(report.get("command"), str):
         raise BadInput(f"{name} is no report of miniDirac: it names no command")
     if report.get("schema_version", 1) != 1:
         raise BadInput(f"{name} has schema version {shown(report['schema_version'])}; this script knows 1")
     return report
+
+
+@contextlib.contextmanager
+def reading(name, kind):
+    """What is read in here of a file that must be of this kind, and is not there or another thing, is bad input."""
+    try:
+        yield
+    except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
+        fault = f"no {error}" if isinstance(error, KeyError) else error
+        raise BadInput(f"{name} must be {kind}, got one with a fault: {fault}; give what minidirac wrote") from error
 
 
 def rows_of(report, name, without):

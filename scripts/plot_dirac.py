@@ -7,9 +7,9 @@ and right-hand side over compulsory bytes, times that bandwidth. Its ceiling is 
 precision, where ROWS are the JSON report of a suite that has some.
 """
 import argparse
-import sys
 
-from plotting import PRECISIONS, caption, colour, decades, few_ticks, operator_name, pyplot, read_rows
+import compare
+from plotting import PRECISIONS, caption, colour, decades, few_ticks, operator_name, pyplot, read_rows, save
 
 STYLES = {"18": ("-", "o"), "12": ("--", "s"), "8": (":", "^"), "13": ("--", "D"), "9": (":", "v")}
 
@@ -49,21 +49,14 @@ def legend(figure, rows, ceiling):
     figure.legend(handles=handles, loc="upper center", ncols=min(6, len(handles)), fontsize="small", frameon=False)
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("rows", metavar="ROWS", help="what `minidirac bench dirac` wrote by --csv or --json")
-    parser.add_argument("png", help="to write")
-    parser.add_argument("--caption", help="machine and date, where ROWS is CSV, which does not say them")
-    arguments = parser.parse_args()
-    plot = pyplot()
-    rows, report = read_rows(arguments.rows)
-    products = [r for r in rows if r.get("part") == "gemm" and r["gflops_kernel"]]
+def draw(arguments, rows, report):
+    products = [r for r in rows if r.get("part") == "gemm" and r.get("gflops_kernel")]
     rows = [r for r in rows if r.get("precision") in PRECISIONS and r.get("roofline_fraction")]
     if not rows:
-        sys.exit(f"{arguments.rows} has no rows of the stencil")
+        raise compare.BadInput(f"{arguments.rows} has no rows of the stencil with a roofline; give rows of bench dirac, or bench suite --json")
     precisions = [p for p in PRECISIONS if any(r["precision"] == p for r in rows)]
     size = (2.9 * len(precisions) + 1.2, 4.2)
-    figure, axes = plot.subplots(1, len(precisions), figsize=size, squeeze=False, sharex=True, sharey=True)
+    figure, axes = pyplot().subplots(1, len(precisions), figsize=size, squeeze=False, sharex=True, sharey=True)
     ceilings = {p: max((float(r["gflops_kernel"]) for r in products if r["precision"] == p), default=None) for p in precisions}
     for axis, precision in zip(axes[0], precisions):
         panel(axis, [r for r in rows if r["precision"] == precision], ceilings[precision])
@@ -76,7 +69,21 @@ def main():
     dims = dims if isinstance(dims, list) else dims.split("x")
     caption(figure, arguments.caption or report, "Deo on " + " x ".join(map(str, dims)))
     figure.tight_layout(rect=(0, 0, 1, 0.9))
-    figure.savefig(arguments.png, dpi=130)
+    return figure
+
+
+def main():
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("rows", metavar="ROWS", help="what `minidirac bench dirac` wrote by --csv or --json")
+    parser.add_argument("png", help="to write")
+    parser.add_argument("--caption", help="machine and date, where ROWS is CSV, which does not say them")
+    with compare.refusals(parser.prog):
+        arguments = parser.parse_args()
+        pyplot()
+        rows, report = read_rows(arguments.rows)
+        with compare.reading(arguments.rows, "of bench dirac or bench suite"):
+            figure = draw(arguments, rows, report)
+        save(figure, arguments.png, 130)
 
 
 if __name__ == "__main__":

@@ -8,9 +8,9 @@
 The size axis is m = n = k for square shapes, k for a sweep of k alone, else 2 m n k in flops.
 """
 import argparse
-import sys
 
-from plotting import caption, decades, few_ticks, pyplot, read_rows as read_any
+import compare
+from plotting import caption, decades, few_ticks, pyplot, read_rows as read_any, save
 
 
 REFERENCES = ("cublas", "openblas", "scalapack")
@@ -27,10 +27,10 @@ KERNELS = {
 def read_rows(path):
     rows, report = read_any(path)
     if not rows:
-        sys.exit(f"{path}: no rows; make it with minidirac bench gemm --csv {path}")
+        raise compare.BadInput(f"{path}: no rows; make it with minidirac bench gemm --csv {path}")
     for name in ("kernel", "precision", "m", "n", "k", "gflops_kernel", "vs_reference"):
         if name not in rows[0]:
-            sys.exit(f"{path}: no column '{name}'; make it with minidirac bench gemm --csv")
+            raise compare.BadInput(f"{path}: no column '{name}'; make it with minidirac bench gemm --csv")
     for row in rows:
         for name in ("m", "n", "k"):
             row[name] = int(float(row[name]))
@@ -95,7 +95,7 @@ def plot_bars(axes, rows, column):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__,
+    parser = compare.Parser(description=__doc__,
                                      formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv")
     parser.add_argument("png")
@@ -121,8 +121,9 @@ def main():
         axes.legend(fontsize="small", ncols=2)
     caption(figure, options.caption or report)
     figure.tight_layout()
-    figure.savefig(options.png, dpi=150)
+    save(figure, options.png, 150)
 
 
 if __name__ == "__main__":
-    main()
+    with compare.refusals("plot_gemm.py"):
+        main()

@@ -8,10 +8,10 @@ scripts/sweep_gemm.sh makes the CSV. All panels share the axis of TFLOP/s; a ker
 """
 import argparse
 import json
-import sys
 
+import compare
 from plot_gemm import KERNELS, REFERENCES, read_rows, value_of
-from plotting import caption, decades, pyplot
+from plotting import caption, decades, pyplot, save
 
 
 def kernel_of(row):
@@ -37,7 +37,7 @@ def draw(axes, rows, place):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("csv")
     parser.add_argument("png")
     parser.add_argument("--report", help="JSON report of a part of the run, for machine, date and commit")
@@ -49,7 +49,7 @@ def main():
             row.setdefault(key, "")
     precisions = [p for p in ("single", "double") if any(row["precision"] == p for row in rows)]
     if not precisions:
-        sys.exit(f"{options.csv}: no rows in single or double; make it with scripts/sweep_gemm.sh")
+        raise compare.BadInput(f"{options.csv}: no rows in single or double; make it with scripts/sweep_gemm.sh")
     thin = [row for row in rows if not is_square(row)]
     columns = 2 if thin else 1
     figure, grid = pyplot().subplots(len(precisions), columns, figsize=(9, 3.3 * len(precisions) + 0.9), sharey=True,
@@ -83,8 +83,9 @@ def main():
     figure.tight_layout(rect=(0, 0, 1, 0.93))
     figure.legend([handles[name] for name in order], order, loc="upper center", ncols=-(-len(order) // 2), fontsize="small",
                   frameon=False)
-    figure.savefig(options.png, dpi=150)
+    save(figure, options.png, 150)
 
 
 if __name__ == "__main__":
-    main()
+    with compare.refusals("plot_gemm_sweep.py"):
+        main()

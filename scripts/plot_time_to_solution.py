@@ -17,9 +17,9 @@ sides do. The script prints each product.
 """
 import argparse
 import math
-import sys
 
-from plotting import caption, few_ticks, operator_name, pyplot, read_rows
+import compare
+from plotting import caption, few_ticks, operator_name, pyplot, read_rows, save
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8a6d00")
 # Of deflated solves, by their place among the numbers of sources.
@@ -77,12 +77,12 @@ def read_references(path):
     for line, row in enumerate(rows, 2):
         missing = [column for column in COLUMNS if not row.get(column)]
         if missing:
-            sys.exit(f"{path}, line {line} has no {missing[0]}; the columns must be {','.join(COLUMNS)}")
+            raise compare.BadInput(f"{path}, line {line} has no {missing[0]}; the columns must be {','.join(COLUMNS)}")
         try:
             row.update(gpus=int(row["gpus"]), ms=float(row["ms_per_iteration_rhs"]), n=int(row["rhs"]))
             row["volume"] = math.prod(int(extent) for extent in row["dims"].split("x"))
         except ValueError as error:
-            sys.exit(f"{path}, line {line} has a bad number: {error}")
+            raise compare.BadInput(f"{path}, line {line} has a bad number: {error}")
     return rows
 
 
@@ -150,7 +150,7 @@ def panels_of(paths):
     for path in paths:
         rows, report = read_rows(path)
         if not rows or not report or not report.get("dims") or any("seconds_per_rhs" not in row for row in rows):
-            sys.exit(f"{path} must be a report of bench solver, written by --json")
+            raise compare.BadInput(f"{path} must be a report of bench solver, written by --json")
         plaquette = f"{report['plaquette']:.6f}" if report.get("plaquette") is not None else ""
         lattice = (*report["dims"], report.get("action"), plaquette)
         panels.setdefault((lattice, device_of(report), report["ranks"], report["tolerance"]), []).append((rows, report))
@@ -158,7 +158,7 @@ def panels_of(paths):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("reports", metavar="REPORT", nargs="+")
     parser.add_argument("-o", "--output", required=True, metavar="PICTURE")
     parser.add_argument("--reference", metavar="FILE", help="CSV of what an iteration takes another code")
@@ -173,7 +173,7 @@ def main():
         masses |= more
         seconds += times
     if not seconds:
-        sys.exit("no solve of these reports reached its tolerance")
+        raise compare.BadInput("no solve of these reports reached its tolerance")
     few_ticks(axes[0][0].xaxis, masses)
     few_ticks(axes[0][0].yaxis, [m * 10.0**e for e in range(-5, 7) for m in (1, 2, 5)
                                  if min(seconds) / 2 <= m * 10.0**e <= 2 * max(seconds)])
@@ -185,7 +185,7 @@ def main():
         words.append(f"* not measured: its milliseconds per iteration at {dims}, scaled by volume, times our iterations")
     caption(figure, "\n".join(words))
     figure.tight_layout()
-    figure.savefig(arguments.output, dpi=130)
+    save(figure, arguments.output, 130)
 
 
 def device_of(report):
@@ -203,4 +203,5 @@ def machine_of(report):
 
 
 if __name__ == "__main__":
-    main()
+    with compare.refusals("plot_time_to_solution.py"):
+        main()

@@ -8,11 +8,10 @@ A column of the first picture is a precision, a colour a backend and packing, as
 dashed line is links in fewer than 18 reals.
 """
 import argparse
-import json
 import math
-import sys
 
-from plotting import PRECISIONS, caption, colour, decades, operator_name, pyplot
+import compare
+from plotting import PRECISIONS, caption, colour, decades, operator_name, pyplot, save
 
 OPERATIONS = ("Deo", "Doe", "MdagM", "antisymmetry")
 
@@ -53,7 +52,7 @@ def plot_bounds(axis, rows):
     axis.grid(axis="y", alpha=0.3)
 
 
-def plot_errors(report, path):
+def plot_errors(report):
     plot = pyplot()
     from matplotlib.lines import Line2D
 
@@ -76,10 +75,10 @@ def plot_errors(report, path):
         figure.legend(handles=handles, loc="upper center", ncols=min(6, len(handles)), fontsize="small", frameon=False)
     caption(figure, report)
     figure.tight_layout(rect=(0, 0.02, 1, 0.94))
-    figure.savefig(path, dpi=130)
+    return figure
 
 
-def plot_solver(report, path):
+def plot_solver(report):
     figure, (left, right) = pyplot().subplots(1, 2, figsize=(11, 4.4), constrained_layout=True)
     kinds = list(dict.fromkeys((row["precision"], row["inner"]) for row in report["solver"]))
     named = set()
@@ -101,23 +100,32 @@ def plot_solver(report, path):
         left.legend(fontsize="small")
     figure.suptitle(f"{str(report.get('lattice')).split('/')[-1]}, mass {report.get('mass', 0):g}", fontsize="medium")
     caption(figure, report)
-    figure.savefig(path, dpi=130)
+    return figure
+
+
+def read(path):
+    report = compare.document(path)
+    if not {"histogram_lowest_log10", "rows", "solver"} <= set(report):
+        raise compare.BadInput(f"{path} must be a report of validate, got one of {compare.shown(report.get('command'))}; "
+                               "give what minidirac validate --json wrote")
+    return report
+
+
+def show(options):
+    pyplot()
+    report = read(options.report)
+    with compare.reading(options.report, "a report of validate"):
+        figures = {"errors": plot_errors(report), "solver": plot_solver(report)}
+    for name, figure in figures.items():
+        save(figure, f"{options.output}-{name}.png", 130)
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("report", help="JSON report of minidirac validate")
     parser.add_argument("-o", "--output", default="validate", help="prefix of the pictures [validate]")
-    options = parser.parse_args()
-    try:
-        with open(options.report, encoding="utf-8") as file:
-            report = json.load(file)
-    except (OSError, ValueError) as error:
-        sys.exit(f"{options.report} cannot be read: {error}")
-    if not {"histogram_lowest_log10", "rows", "solver"} <= set(report):
-        sys.exit(f"{options.report} must be a report of validate, got one of {report.get('command')}")
-    plot_errors(report, f"{options.output}-errors.png")
-    plot_solver(report, f"{options.output}-solver.png")
+    with compare.refusals(parser.prog):
+        show(parser.parse_args())
 
 
 if __name__ == "__main__":

@@ -1,8 +1,9 @@
 """What the plot scripts share."""
 import csv
-import json
 import math
 import sys
+
+import compare
 
 # For each backend and packing a colour on light paper and one on dark, everywhere; distinguishable also by the
 # colour-blind, and by at least 3 to 1 from the paper.
@@ -35,17 +36,28 @@ def pyplot():
     return matplotlib.pyplot
 
 
+def save(figure, path, dpi):
+    """Writes a picture; a name under which none can be written is bad input."""
+    try:
+        figure.savefig(path, dpi=dpi)
+    except OSError as error:
+        raise compare.BadInput(f"{path} cannot be written: {error.strerror or error}; name a file in a folder that is there") from error
+    except ValueError as error:
+        raise compare.BadInput(f"{path} cannot be written: {error}; name a .png") from error
+
+
 def read_rows(path):
     """Rows of a CSV, or of a JSON report as strings too but for lists, and that report (else None)."""
-    try:
-        with open(path, newline="", encoding="utf-8") as file:
-            if not path.endswith(".json"):
+    if not path.endswith(".json"):
+        try:
+            with open(path, newline="", encoding="utf-8") as file:
                 return list(csv.DictReader(file)), None
-            report = json.load(file)
-    except (OSError, ValueError) as error:
-        sys.exit(f"{path} cannot be read: {error}")
+        except (OSError, ValueError, csv.Error) as error:
+            raise compare.BadInput(f"{path} cannot be read: {error}; give what --csv or --json wrote") from error
+    report = compare.document(path)
     word = lambda value: value if isinstance(value, list) else "" if value is None else str(value)
-    return [{key: word(value) for key, value in row.items()} for row in report.get("rows", [])], report
+    with compare.reading(path, "a report with rows"):
+        return [{key: word(value) for key, value in row.items()} for row in report.get("rows", [])], report
 
 
 def operator_name(row):
@@ -84,13 +96,17 @@ def decades(axis, values):
     axis.set_ticks(between, [""] * len(between), minor=True)
 
 
+def machine_of(report):
+    return report["machine"] if isinstance(report.get("machine"), dict) else {}
+
+
 def caption(figure, report, work=""):
     """What was done, and machine, date and commit of a report, below the panels; a text is taken as it is."""
     words = report or ""
     if isinstance(report, dict):
-        machine = report.get("machine") or {}
-        gpus = machine.get("gpu") or []
-        device = next((gpu["name"] for gpu in gpus if gpu.get("name")), machine.get("cpu"))
+        machine = machine_of(report)
+        gpus = machine["gpu"] if isinstance(machine.get("gpu"), list) else []
+        device = next((gpu["name"] for gpu in gpus if isinstance(gpu, dict) and gpu.get("name")), machine.get("cpu"))
         words = ", ".join(str(word) for word in (device, machine.get("date_utc"), report.get("commit")) if word)
     if work or words:
         parts = ("\n" if "\n" in work else "; ").join(part for part in (work, words) if part)

@@ -48,12 +48,16 @@ def _fit(study: Study, case: Tuple[str, float, str], momentum: Any, width: int) 
 def plot_correlators(study: Study, function: Optional[Callable[[np.ndarray], Any]] = None, label: str = "C(t)",
                      width: int = 1, fits: bool = True) -> Any:
     """All correlators of a study, or a function of them such as effective_mass, points of one t beside each other.
-    With `fits` the bands of Study.fit where they fit, of these two, and the masses in the legend."""
+    With `fits` the bands of Study.fit where they fit, of these two, and the masses in the legend. An InputError where
+    nothing is to be drawn."""
+    measured = [(case, momentum, jackknife(study.pion(*case, momentum), function, width))
+                for case in study.cases() for momentum in study.momenta if not np.isnan(study.pion(*case, momentum)).any()]
+    found = [points for points in measured if np.isfinite(points[2][0]).any()]
+    if not found:
+        raise InputError(f"a picture of {label} needs finite values, got none of {', '.join(study.sources)}; "
+                         "measure another source")
     figure, axes = _figure(study, "t from the source, lattice units", label)
-    found = [(case, momentum) for case in study.cases() for momentum in study.momenta
-             if not np.isnan(study.pion(*case, momentum)).any()]
-    for i, (case, momentum) in enumerate(found):
-        value, error = jackknife(study.pion(*case, momentum), function, width)
+    for i, (case, momentum, (value, error)) in enumerate(found):
         shift = min(0.08, 0.6 / len(found)) * (i - (len(found) - 1) / 2)
         name = f"{case[0]} m={case[1]:g} {case[2]}" + (f" p={momentum}" if any(momentum) else "")
         fit = _fit(study, case, momentum, width) if fits and function in (None, effective_mass) else None
@@ -71,10 +75,13 @@ def plot_correlators(study: Study, function: Optional[Callable[[np.ndarray], Any
 
 
 def plot_condensates(study: Study, width: int = 1) -> Any:
-    """Chiral condensates over the masses, those of one mass beside each other."""
-    figure, axes = _figure(study, "quark mass, lattice units", "tr M^-1 / V")
+    """Chiral condensates over the masses, those of one mass beside each other; an InputError where there are none."""
     found = [(action, source) for action in study.actions for source in study.sources
              if not np.isnan([study.condensate(action, m, source)[0] for m in study.masses]).any()]
+    if not found:
+        raise InputError(f"a picture of condensates needs values at all masses, got none of {', '.join(study.sources)}; "
+                         "measure a source of noise")
+    figure, axes = _figure(study, "quark mass, lattice units", "tr M^-1 / V")
     step = 0.01 * (max(study.masses) - min(study.masses))
     for i, (action, source) in enumerate(found):
         points = [jackknife(study.condensate(action, m, source)[0], None, width) for m in study.masses]

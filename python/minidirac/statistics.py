@@ -14,8 +14,10 @@ from .library import InputError, argument
 
 def _means(values: np.ndarray, width: int) -> np.ndarray:
     """Means over axis 0, each without one bin of at least `width`."""
-    count = len(values)
-    bins = max(1, count // max(1, argument("width", width, c_int)))
+    count, width = len(values), argument("width", width, c_int)
+    if width < 1:
+        raise InputError(f"width must be 1 or more, got {width}; give the number of lattices in a bin")
+    bins = max(1, count // width)
     edges = [b * count // bins for b in range(bins + 1)]
     return np.array([np.delete(values, slice(a, b), axis=0).mean(axis=0) for a, b in zip(edges, edges[1:])
                      if b - a < count])

@@ -87,6 +87,30 @@ if python_with matplotlib; then
       complain "plot_time_to_solution.py takes a reference that ${bad#* }"
     [ "$(wc -l <err)" = 1 ] && grep -q "bad.csv, line 2 ${bad#* }" err || complain "bad.csv: $(tail -1 err)"
   done
+  # A solve that did not converge is drawn, named in the picture and on stderr.
+  sed 's/"mass"/"converged": false, "relative_residual": 0.5, "tolerance": 1e-10, "mass"/' c.json >cut.json
+  "$source_dir/scripts/plot_correlator.py" c.json cut.json -o cut.svg >out 2>err || complain "plot_correlator.py cut.json: $(tail -1 err)"
+  [ "$(wc -l <err)" = 1 ] && grep -q '^plot_correlator.py: warning: .* cut.json should be at most 1e-10, got 0.5, not converged' err ||
+    complain "cut.json: $(tail -1 err)"
+  [ "$(grep -c '<!-- .*NOT CONVERGED' cut.svg)" = 1 ] || complain "the picture does not name the solve that did not converge"
+  # Bad input is one line and exit code 2.
+  echo '[]' >list.json
+  sed 's/"mass": 0.1, //' c.json >massless.json
+  sed 's/0.1/"0.1"/' c.json >text.json
+  sed 's/0.5/null/' c.json >null.json
+  sed 's/0.5/"half"/' c.json >word.json
+  sed 's/"reconstruct"/"else"/' v.json >else.json
+  printf 'part,work,precision,roofline_fraction,gflops\nhop,,double,1,1\ngemm,,double,,1\n' >suite.csv
+  for bad in "plot_correlator.py list.json -o none.png" "plot_correlator.py massless.json -o none.png" \
+    "plot_correlator.py text.json -o none.png" "plot_correlator.py null.json -o none.png" "plot_correlator.py word.json -o none.png" \
+    "plot_correlator.py c.json -o absent/o.png" "plot_correlator.py c.json -o a.json" "plot_validate.py list.json" \
+    "plot_validate.py c.json" "plot_validate.py else.json" "plot_validate.py v.json -o absent/v" "plot_dirac.py suite.csv none.png" \
+    "plot_dirac.py g.csv none.png" "plot_dirac.py list.json none.png" "plot_dirac.py d.csv absent/d.png" "plot_gemm.py d.csv none.png" \
+    "plot_gemm.py g.csv a.json" "plot_gemm_sweep.py list.json none.png" "plot_time_to_solution.py list.json -o none.png"; do
+    set -- $bad
+    "$source_dir/scripts/$1" "${@:2}" >out 2>err
+    [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^$1: error: " err || complain "$bad: $(tail -1 err)"
+  done
   for picture in d.png g.png o.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png t.png; do [ -s $picture ] || complain "no $picture"; done
 fi
 "$source_dir/scripts/plot_time_to_solution.py" c.json -o none.png >out 2>err && complain "plot_time_to_solution.py draws a report of solve"

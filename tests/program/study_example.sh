@@ -45,4 +45,22 @@ assert abs(error / 4000**-0.5 - 1) < 0.1 and abs(value - 2) < 5 * error
 END
 "$source_dir/scripts/plot_study.py" x.h5 2>err && complain "a propagator is taken for a study"
 [ "$(wc -l <err)" = 1 ] && grep -q 'x.h5 is no study' err || complain "no study: $(cat err)"
+# Pictures of what is there alone, which the script names; bad words are one line and exit code 2.
+on 1 measure --lattices $lattice --masses 0.1,0.3 --sources random:1 --vectors 2 --output noise.h5 --quiet || complain "measure: exit $?"
+"$source_dir/scripts/plot_study.py" noise.h5 -o noise >out 2>err || complain "condensates alone: exit $?"
+[ ! -s err ] && [ "$(ls noise-*.png)" = noise-condensate.png ] || complain "condensates alone: $(ls noise-*.png), $(head -3 err)"
+[ "$(cut -d: -f1 out | tr '\n' ,)" = "no correlator,no mass,wrote noise-condensate.png," ] || complain "condensates alone: $(cat out)"
+on 1 measure --lattices $lattice --masses 0.1 --sources random:1 --vectors 2 --output bare.h5 --quiet || complain "measure: exit $?"
+while read -r words; do
+  "$source_dir/scripts/plot_study.py" ${words%%=*} -o none >out 2>err
+  [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^plot_study.py: error: .*${words#*=}" err || complain "plot_study.py $words: $(tail -1 err)"
+  [ -z "$(ls none-*.png 2>/dev/null)" ] || complain "plot_study.py ${words%%=*} draws $(ls none-*.png)"
+done <<'END'
+noise.h5 --bin 0=--bin: must lie in 1 to 1048576, got 0
+noise.h5 --bin -1=--bin: must lie in 1 to 1048576, got -1
+bare.h5=bare.h5 has nothing to draw
+x.json=x.json cannot be read
+END
+"$source_dir/scripts/plot_study.py" noise.h5 -o none/x >out 2>err
+[ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q 'none/x-condensate.png cannot be written' err || complain "-o none/x: $(tail -1 err)"
 finish

@@ -111,6 +111,10 @@ class Studies(unittest.TestCase):
                 *(("range must be 2 numbers", good, {"range": slices}) for slices in ((), (1, 2, 3), 5, (1.0, 3)))):
             with self.assertRaisesRegex(md.InputError, words):
                 md.fit_mass(data, **how)
+        for width in (0, -1):
+            for call in (lambda: md.jackknife(good, width=width), lambda: md.fit_mass(good, width=width)):
+                with self.assertRaisesRegex(ValueError, f"^width must be 1 or more, got {width}; give"):
+                    call()
         decay = np.exp(-np.arange(500.0)) * (1 + 0.01 * rng.normal(size=(40, 1)))
         far = md.fit_mass(decay, range=(200, 210), correlated=False)  # heavier masses are zeros there
         self.assertAlmostEqual(far.mass, 1, delta=0.01)
@@ -178,6 +182,11 @@ class Studies(unittest.TestCase):
         self.assertEqual(len(plot_correlators(study, fits=False).axes[0].containers), 2)
         study.arrays["condensate"] = np.repeat(study.arrays["condensate"], 40, axis=0)
         self.assertEqual(plot_condensates(study).axes[0].get_ylabel(), "tr M^-1 / V")
+        for what, draw, rule in (("pion", plot_correlators, r"C\(t\) needs finite values, got none of point:0,0,0,0, random:1; "),
+                                 ("condensate", plot_condensates, "condensates needs values at all masses, got none of ")):
+            study.arrays[what] *= np.nan
+            with self.assertRaisesRegex(md.InputError, rule):
+                draw(study)
 
     def test_errors_in_words(self):
         for value, error, text in (
