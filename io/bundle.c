@@ -342,9 +342,9 @@ static md_bundle propagator_bundle(md_bundle_sites *s, md_field *solution,
   return (md_bundle){"/propagator", s->name, s, 1, solution[0].geometry, attributes, count, false};
 }
 
-md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
-                              const md_field solution[MD_PARITIES], const md_attribute *attributes,
-                              int count) {
+static md_status write_propagator(md_context *context, const char *path, bool keep_old,
+                                  const md_field solution[MD_PARITIES],
+                                  const md_attribute *attributes, int count) {
   md_field copy[MD_PARITIES] = {solution[0], solution[1]}; /* descriptors, not the data */
   md_bundle_sites s;
   md_bundle b = propagator_bundle(&s, copy, attributes, count);
@@ -357,7 +357,7 @@ md_status md_solution_write(md_context *context, const char *path, const md_latt
                             const md_field solution[MD_PARITIES], const md_field *source,
                             const md_attribute *attributes, int count) {
   if (!format->compose)
-    return md_propagator_write(context, path, keep_old, solution, attributes, count);
+    return write_propagator(context, path, keep_old, solution, attributes, count);
   const md_vectors_output output = {format, precision, keep_old,   solution,
                                     source, NULL,      attributes, count};
   return md_vectors_write(context, path, &output);

@@ -26,10 +26,6 @@ enum { FORMATS = sizeof formats / sizeof *formats };
 static const double value_tolerance = 1e-5;
 static const double unitarity_tolerance = 1e-4;
 
-const md_lattice_format *md_lattice_format_of(const md_lattice_header *header) {
-  return formats[header->format];
-}
-
 const char *md_lattice_format_name(const md_lattice_format *format) {
   return format->name;
 }
@@ -399,12 +395,6 @@ static md_status read_back(md_context *context, const char *path, const md_latti
                    "%s: what was written does not read back the same; is the disk full or broken?",
                    path);
   return MD_OK;
-}
-
-md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
-                          md_precision precision, const md_gauge *gauge) {
-  const md_lattice_output output = {.format = format, .precision = precision};
-  return md_lattice_save_as(context, path, &output, gauge);
 }
 
 static md_status check_output(md_context *context, const md_lattice_output *output) {

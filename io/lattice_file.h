@@ -171,8 +171,7 @@ typedef struct md_lattice_info {
   md_notes notes;
 } md_lattice_info;
 
-/* The format of a header, and its name: "hdf5", "ildg", "milc", "nersc". */
-const md_lattice_format *md_lattice_format_of(const md_lattice_header *header);
+/* "hdf5", "ildg", "milc", "nersc". */
 const char *md_lattice_format_name(const md_lattice_format *format);
 /* The same for a file that was read, which may also be "scidac". */
 const char *md_lattice_header_format(const md_lattice_header *header);
@@ -222,7 +221,7 @@ md_status md_lattice_plan(md_context *context, const char *path, const int grid[
 enum { MD_LATTICE_IDENTITY = 24 };
 md_status md_lattice_identity(md_context *context, const md_gauge *thin,
                               char text[MD_LATTICE_IDENTITY]);
-/* Bytes that md_lattice_load allocates on this rank at most, and links with md_lattice_save. */
+/* Bytes that md_lattice_load allocates on this rank at most, and links with md_lattice_save_as. */
 int64_t md_lattice_load_bytes(const md_geometry *geometry);
 
 /* The format to write: by name when `name` is not NULL, else by the suffix of `path` (.h5 .hdf5:
@@ -234,13 +233,6 @@ bool md_lattice_format_holds(const md_lattice_format *format, md_precision preci
 /* True when they can hold links of that kind: NERSC files only thin ones, in SU(3). */
 bool md_lattice_format_takes(const md_lattice_format *format, md_link_kind kind);
 
-/* Writes the links to a temporary (base/file.h), reads them back and compares checksums, flushes,
- * renames to `path`: what was there stays whole until then. Plaquette and link trace of the links
- * go into the metadata; halos must be exchanged. MD_INPUT: precision that the format cannot hold,
- * links that are not finite; MD_ENVIRONMENT: disk. Collective. */
-md_status md_lattice_save(md_context *context, const char *path, const md_lattice_format *format,
-                          md_precision precision, const md_gauge *gauge);
-
 /* What is written beside the links. */
 typedef struct md_lattice_output {
   const md_lattice_format *format;
@@ -251,8 +243,11 @@ typedef struct md_lattice_output {
   bool keep_old; /* the file is to be new: as md_new_file.keep_old of base/file.h */
 } md_lattice_output;
 
-/* The same with a label, texts and provenance, equal on all ranks; fat and long links are MD_INPUT
- * for NERSC files, whose links are in SU(3). Collective. */
+/* Writes the links to a temporary (base/file.h), reads them back and compares checksums, flushes,
+ * renames to `path`: what was there stays whole until then. Plaquette and link trace of the links
+ * go into the metadata; halos must be exchanged, and label, texts and provenance be equal on all
+ * ranks. MD_INPUT: precision that the format cannot hold, links that are not finite, fat and long
+ * links in NERSC files, whose links are in SU(3); MD_ENVIRONMENT: disk. Collective. */
 md_status md_lattice_save_as(md_context *context, const char *path, const md_lattice_output *output,
                              const md_gauge *gauge);
 /* True when files of this format have a place for a text of that name. *used: what those before it

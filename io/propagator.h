@@ -9,15 +9,12 @@
  * written to a temporary and renamed when complete (base/file.h); every chunk has a Fletcher32,
  * damage is MD_INPUT. All functions are collective. MD_ENVIRONMENT: disk. */
 
-/* Writes /propagator/solution [rhs][t][z][y][x][3], of quarks with spin [4][3], of complex {r, i}
- * (h5py: complex128) from the even and odd part, and the attributes beside `dims` (x,y,z,t) and
- * `format_version` to that dataset; with keep_old the file is to be new: as md_new_file.keep_old of
- * base/file.h. */
-md_status md_propagator_write(md_context *context, const char *path, bool keep_old,
-                              const md_field solution[MD_PARITIES], const md_attribute *attributes,
-                              int count);
-/* The same in any format of colour vectors (io/vectors.h), where those have a place for them with
- * the sources; `precision` is not that of hdf5, which is double. source may be NULL. */
+/* Writes, in hdf5, /propagator/solution [rhs][t][z][y][x][3], of quarks with spin [4][3], of
+ * complex {r, i} (h5py: complex128) from the even and odd part, and the attributes beside `dims`
+ * (x,y,z,t) and `format_version` to that dataset; with keep_old the file is to be new: as
+ * md_new_file.keep_old of base/file.h. The same in any other format of colour vectors
+ * (io/vectors.h), where those have a place for them with the sources; `precision` is not that of
+ * hdf5, which is double. source may be NULL. */
 struct md_lattice_format;
 md_status md_solution_write(md_context *context, const char *path,
                             const struct md_lattice_format *format, md_precision precision,

@@ -59,7 +59,8 @@ static uint32_t rotate_left(uint32_t word, unsigned by) {
   return word << by | word >> (-by & 31u); /* by == 0 included */
 }
 
-void md_checksum_add(md_checksum *sum, const md_checksum *part) {
+/* Another part of the same kind. */
+static void add_sums(md_checksum *sum, const md_checksum *part) {
   sum->damaged += part->damaged;
   if (sum->kind == MD_CHECKSUM_NERSC) {
     sum->a += part->a;
@@ -321,7 +322,7 @@ static void convert(work *w, const md_slab *slab, void *raw) {
       (w->read ? unpack_row : pack_row)(&r, format, w->fields, &mine);
     }
 #pragma omp critical
-    md_checksum_add(w->sum, &mine);
+    add_sums(w->sum, &mine);
   }
 }
 

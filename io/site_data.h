@@ -28,8 +28,6 @@ md_slab_plan md_lattice_slabs(const md_lattice_header *header, const md_geometry
 
 /* Bytes of all sites on file. */
 int64_t md_lattice_link_bytes(const md_lattice_header *header);
-/* Adds another part of the same kind. */
-void md_checksum_add(md_checksum *sum, const md_checksum *part);
 /* Combines the parts of all ranks. Collective. */
 void md_checksum_combine(const md_context *context, md_checksum *sum);
 /* Its one number, or the pair sum29/sum31 or suma/sumb, in hexadecimal, or "none", into text. */

@@ -137,7 +137,8 @@ static md_status propagator(md_context *context, const char *path, bool write) {
   const md_attribute attributes[] = {{"plaquette", MD_ATTRIBUTE_REAL, 1, &plaquette},
                                      {"action", MD_ATTRIBUTE_TEXT, KEY_BYTES, action},
                                      {"boundary", MD_ATTRIBUTE_TEXT, KEY_BYTES, boundary}};
-  return write ? md_propagator_write(context, path, false, made.field, attributes, 3)
+  return write ? md_solution_write(context, path, md_vectors_format_of(path, "hdf5"), MD_DOUBLE,
+                                   false, made.field, NULL, attributes, 3)
                : md_propagator_read(context, path, made.field, attributes, 3);
 }
 

@@ -1,4 +1,6 @@
 #include "io_support.h"
+#include "io/propagator.h"
+#include "io/vectors.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -68,4 +70,17 @@ md_status io_test_load(md_context *context, const char *name, const md_gauge *ex
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
   return MD_OK;
+}
+
+md_status io_test_save(md_context *context, const char *path, const md_lattice_format *format,
+                       md_precision precision, const md_gauge *gauge) {
+  const md_lattice_output output = {.format = format, .precision = precision};
+  return md_lattice_save_as(context, path, &output, gauge);
+}
+
+md_status io_test_propagator(md_context *context, const char *path,
+                             const md_field solution[MD_PARITIES], const md_attribute *attributes,
+                             int count) {
+  return md_solution_write(context, path, md_vectors_format_of(path, "hdf5"), MD_DOUBLE, false,
+                           solution, NULL, attributes, count);
 }

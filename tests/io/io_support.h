@@ -1,5 +1,6 @@
 #pragma once
 
+#include "io/attribute.h"
 #include "io/lattice_file.h"
 #include "support.h"
 
@@ -16,3 +17,9 @@ double io_test_difference(md_context *context, const md_gauge *a, const md_gauge
 /* Loads `name` and compares with `expected` where that succeeds. Frees all. */
 md_status io_test_load(md_context *context, const char *name, const md_gauge *expected,
                        double *difference, md_lattice_info *info);
+/* md_lattice_save_as of links without a label, and md_solution_write in hdf5 without a source. */
+md_status io_test_save(md_context *context, const char *path, const md_lattice_format *format,
+                       md_precision precision, const md_gauge *gauge);
+md_status io_test_propagator(md_context *context, const char *path,
+                             const md_field solution[MD_PARITIES], const md_attribute *attributes,
+                             int count);

@@ -86,7 +86,7 @@ static void damage(md_context *context, const char *format_name) {
   s.gauge = &gauge;
   io_test_name(context, format_name, s.path, sizeof s.path);
   MD_REQUIRE(context, md_lattice_format_find(context, s.path, format_name, &format));
-  MD_REQUIRE(context, md_lattice_save(context, s.path, format, MD_SINGLE, &gauge));
+  MD_REQUIRE(context, io_test_save(context, s.path, format, MD_SINGLE, &gauge));
   s.file = io_test_get(s.path, &s.bytes);
   unsigned char *copy = malloc(s.bytes);
   assert_non_null(copy);
@@ -129,7 +129,7 @@ static void not_a_number(void **state) {
   md_test_random_gauge(context, geometry, 3, &gauge);
   io_test_name(context, ".nan", path, sizeof path);
   MD_REQUIRE(context, md_lattice_format_find(context, path, "milc", &format));
-  MD_REQUIRE(context, md_lattice_save(context, path, format, MD_SINGLE, &gauge));
+  MD_REQUIRE(context, io_test_save(context, path, format, MD_SINGLE, &gauge));
   unsigned char *file = io_test_get(path, &bytes);
   md_barrier(context);
   memset(file + bytes - 4, 0xff, 4);
@@ -143,7 +143,7 @@ static void not_a_number(void **state) {
   const double bad[MD_LINK_REALS] = {NAN};
   md_gauge_set(&gauge, MD_EVEN, MD_X, 0, bad);
   MD_REQUIRE(context, md_gauge_exchange(context, &gauge));
-  assert_int_equal(md_lattice_save(context, path, format, MD_SINGLE, &gauge), MD_INPUT);
+  assert_int_equal(io_test_save(context, path, format, MD_SINGLE, &gauge), MD_INPUT);
   io_test_remove(context, path);
   free(file);
   md_gauge_destroy(&gauge);

@@ -104,7 +104,7 @@ static void make(md_context *context, fixture *f) {
   io_test_name(context, ".written.h5", f->written, sizeof f->written);
   io_test_name(context, ".other.h5", f->path, sizeof f->path);
   MD_REQUIRE(context, md_lattice_format_find(context, f->written, "hdf5", &format));
-  MD_REQUIRE(context, md_lattice_save(context, f->written, format, MD_SINGLE, &f->gauge));
+  MD_REQUIRE(context, io_test_save(context, f->written, format, MD_SINGLE, &f->gauge));
 }
 
 static void drop(md_context *context, fixture *f) {

@@ -36,7 +36,7 @@ static void propagator(void **state) {
                                    {"source", MD_ATTRIBUTE_TEXT, sizeof source_read, source_read}};
     make_pair(context, geometry, n_rhs, 5, written);
     make_pair(context, geometry, n_rhs, 6, read);
-    MD_REQUIRE(context, md_propagator_write(context, path, false, written, given, 3));
+    MD_REQUIRE(context, io_test_propagator(context, path, written, given, 3));
     MD_REQUIRE(context, md_propagator_read(context, path, read, wanted, 3));
     for (int p = 0; p < MD_PARITIES; p++)
       md_require_at_most(md_test_distance(context, &read[p], &written[p]), 0, "propagator");
@@ -73,7 +73,7 @@ static void layout_on_file(void **state) {
         v[k] = label(x, k / MD_FERMION_REALS, k % MD_FERMION_REALS);
       md_field_set(&pair[p], i, v);
     }
-  MD_REQUIRE(context, md_propagator_write(context, path, false, pair, NULL, 0));
+  MD_REQUIRE(context, io_test_propagator(context, path, pair, NULL, 0));
   if (context->rank == 0) {
     static double reals[REALS];
     const hid_t file = H5Fopen(path, H5F_ACC_RDONLY, H5P_DEFAULT);
@@ -143,7 +143,7 @@ static void refusals(void **state) {
   size_t bytes = 0;
   io_test_name(context, ".h5", path, sizeof path);
   make_pair(context, geometry, 2, 5, written);
-  MD_REQUIRE(context, md_propagator_write(context, path, false, written, NULL, 0));
+  MD_REQUIRE(context, io_test_propagator(context, path, written, NULL, 0));
   make_pair(context, longer, 2, 5, other);
   assert_int_equal(md_propagator_read(context, path, other, NULL, 0), MD_INPUT);
   assert_non_null(strstr(context->message, "4x4x2x8 lattice, needed is one of 4x4x2x16"));
@@ -158,7 +158,7 @@ static void refusals(void **state) {
   assert_int_equal(md_propagator_read(context, path, written, NULL, 0), MD_INPUT);
   assert_non_null(strstr(context->message, "Fletcher32"));
   assert_int_equal(md_propagator_read(context, "/nonexistent/file", written, NULL, 0), MD_INPUT);
-  assert_int_equal(md_propagator_write(context, "/nonexistent/file", false, written, NULL, 0),
+  assert_int_equal(io_test_propagator(context, "/nonexistent/file", written, NULL, 0),
                    MD_ENVIRONMENT);
   free(file);
   discard_pair(written);

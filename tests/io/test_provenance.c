@@ -26,7 +26,7 @@ static void comes_back(void **state) {
   p.mass = 0.05;
   const int count = md_provenance_append(&p, given, 0);
   assert_int_equal(count, MD_PROVENANCE_ATTRIBUTES - 1); /* no tolerance */
-  MD_REQUIRE(context, md_propagator_write(context, path, false, pair, given, count));
+  MD_REQUIRE(context, io_test_propagator(context, path, pair, given, count));
   const md_attribute wanted[] = {{"lattice", MD_ATTRIBUTE_TEXT, sizeof lattice, lattice},
                                  {"lattice_checksum", MD_ATTRIBUTE_TEXT, sizeof checksum, checksum},
                                  {"action", MD_ATTRIBUTE_TEXT, sizeof action, action},
