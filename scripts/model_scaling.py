@@ -19,7 +19,6 @@ GPUs, N to a node [8] with a network of GB/s a GPU [50] and a latency of US [10]
 
 import argparse
 import itertools
-import json
 import math
 
 import compare
@@ -59,20 +58,33 @@ def sites_of(dims, grid):
     return math.prod(local) / 2, (math.prod(local) - inner) / 2
 
 
+def check(path, row, times):
+    """Refuses a row whose extents, halo or times are those of no run."""
+    if len(row["dims"]) != 4 or len(row["grid"]) != 4 or any(not n >= 2 * g > 0 for n, g in zip(row["dims"], row["grid"])):
+        dims, grid = compare.shown(row["dims"]), compare.shown(row["grid"])
+        raise compare.BadInput(f"{path} must have 4 extents of 2 sites a rank or more, got {dims} on {grid} ranks; measure anew")
+    split = ["halo_bytes", "exchange_seconds", "interior_seconds", "boundary_seconds"] if "exchange_seconds" in row else []
+    for key in ["rhs", *times, *split]:
+        if not (compare.number(row[key]) or 0.0) > 0.0:
+            raise compare.BadInput(f"{key} of {path} must be above 0, got {compare.shown(row[key])}; measure anew")
+    if split and math.prod(row["grid"]) == 1:
+        raise compare.BadInput(f"{path} has exchange_seconds and must be of several ranks, got one; measure anew")
+
+
 def read(paths):
     """Rows of hops and of solves; of two that measured the same, the one that is read later."""
     hops, solves = {}, {}
     for path in paths:
         report = compare.load(path)
-        try:
+        with compare.reading(path, "a report of bench dirac or bench solver"):
             for row in report["rows"]:
                 if row.get("action", report.get("action", "naive")) != "naive":
                     continue  # of other depth, flops and shape
                 row["grid"] = report["grid"]
                 same = (key_of(row), row.get("inner"), tuple(row["dims"]), tuple(row["grid"]))
-                (solves if report["command"] == "bench solver" else hops)[same] = row
-        except (AttributeError, TypeError, KeyError) as error:
-            raise compare.BadInput(f"{path} must be a report of bench dirac or bench solver: {error}")
+                solved = report["command"] == "bench solver"
+                check(path, row, ["ms_per_iteration_loop" if solved else "seconds_median"])
+                (solves if solved else hops)[same] = row
     return list(hops.values()), list(solves.values())
 
 
@@ -166,7 +178,8 @@ def print_fit(models, hops):
             f"| {1e9 * m.boundary[1]:.4f} | {1e6 * m.join[0]:.1f} + {1e12 * m.join[1]:.2f} |"
         )
     link = next(iter(models.values())).link
-    print(f"\nlink: {1e6 * link[0]:.1f} us and {1e-9 / link[1]:.0f} GB/s in an exchange\n")
+    rate = f"{1e-9 / link[1]:.0f} GB/s" if link[1] > 0.0 else "no more for more bytes"
+    print(f"\nlink: {1e6 * link[0]:.1f} us and {rate} in an exchange\n")
     print("| measured | ranks | hop, us | model, us | ratio |\n|---|---|---|---|---|")
     for row in hops:
         name = " ".join(map(str, key_of(row))) + " " + "x".join(map(str, row["dims"]))
@@ -196,7 +209,7 @@ def print_predictions(models, solves, options):
 
 
 def draw(models, hops, options):
-    from plotting import COLOURS, PRECISIONS, caption, few_ticks, pyplot
+    from plotting import COLOURS, PRECISIONS, caption, few_ticks, pyplot, save
 
     plot = pyplot()
     figure, axes = plot.subplots(1, 2, figsize=(10, 4.9), sharey=True)
@@ -207,7 +220,7 @@ def draw(models, hops, options):
             points = []
             for n in counts:
                 hop, grid = predict(model, dims, n, options)
-                if grid:
+                if grid and hop > 0.0:
                     points.append((n, math.prod(dims) / 2 * 570e-12 * key[4] / hop / n))
             name = key[0] if key[1] in ("none", "", None) else f"{key[0]} {key[1]}"
             (curve,) = axis.plot(
@@ -232,10 +245,9 @@ def draw(models, hops, options):
     for axis in axes:
         axis.grid(alpha=0.3)
     figure.legend(*axes[0].get_legend_handles_labels(), loc="upper center", ncols=3, fontsize=8, frameon=False)
-    with open(options.reports[0], encoding="utf-8") as file:
-        caption(figure, json.load(file), "curves are the model, points were measured")
+    caption(figure, compare.load(options.reports[0]), "curves are the model, points were measured")
     figure.tight_layout(rect=(0, 0, 1, 0.86))
-    figure.savefig(options.output, dpi=120)
+    save(figure, options.output, 120)
 
 
 def positive(text, kind=float):

@@ -140,13 +140,24 @@ import json
 row = {"backend": "cuda", "packing": "none", "precision": "double", "reconstruct": 18, "rhs": 1, "dims": [8, 8, 8, 8],
        "seconds_median": 2e-5}
 split = {**row, "ranks": 2, "exchange_seconds": 1e-5, "interior_seconds": 1e-5, "boundary_seconds": 2e-6, "halo_bytes": 98304}
-for name, grid, rows in (("one", [1, 1, 1, 1], [{**row, "ranks": 1}]), ("two", [1, 1, 1, 2], [split])):
+several, large = [1, 1, 1, 2], {"dims": [16] * 4, "halo_bytes": 786432, "exchange_seconds": 9e-6}
+for name, grid, rows in (("one", [1, 1, 1, 1], [{**row, "ranks": 1}]), ("two", several, [split]),
+                         ("flat", several, [split, {**split, **large}]), ("alone", [1, 1, 1, 1], [split]),
+                         ("untimed", several, [{**split, "seconds_median": 0}]), ("still", several, [{**split, "halo_bytes": 0}]),
+                         ("at-once", several, [{**split, "exchange_seconds": 0}]), ("flat-dims", several, [{**split, "dims": [8] * 3}]),
+                         ("null", several, [{**split, "seconds_median": None}]), ("word", several, [{**split, "exchange_seconds": "a"}])):
     json.dump({"command": "bench dirac", "grid": grid, "rows": rows}, open(f"{name}.json", "w"))
 P
 "$source_dir/scripts/model_scaling.py" one.json two.json --network 25 >out 2>err && grep -q '^| hop cuda none double 18 1 |' out ||
   complain "model_scaling.py: $(tail -1 err)"
+# Exchanges that take no longer with more bytes give no bandwidth.
+"$source_dir/scripts/model_scaling.py" one.json flat.json >out 2>err && grep -q '^link: .* no more for more bytes in an exchange$' out ||
+  complain "model_scaling.py flat.json: $(tail -1 err)"
 for bad in "table_dirac.py none.csv" "table_dirac.py ." "table_dirac.py empty.csv" "table_dirac.py g.csv" "table_gemm.py none.csv" \
   "table_gemm.py ." "table_gemm.py empty.csv" "table_gemm.py d.csv" \
+  "model_scaling.py one.json alone.json" "model_scaling.py one.json untimed.json" "model_scaling.py one.json still.json" \
+  "model_scaling.py one.json at-once.json" "model_scaling.py one.json flat-dims.json" "model_scaling.py one.json null.json" \
+  "model_scaling.py one.json word.json" \
   "model_scaling.py one.json" "model_scaling.py none.json" "model_scaling.py c.json" \
   "model_scaling.py one.json two.json --network 0" "model_scaling.py one.json two.json --network -5" \
   "model_scaling.py one.json two.json --network nan" "model_scaling.py one.json two.json --network-latency -1" \
