@@ -210,11 +210,16 @@ static md_status check_file(md_context *context, const md_study *s, int64_t *lat
                      "%dx%dx%dx%d; give another --output",
                      path, (long long)dims[0], (long long)dims[1], (long long)dims[2],
                      (long long)dims[3], s->dims[0], s->dims[1], s->dims[2], s->dims[3]);
-  if (strcmp(settings, s->options.settings) == 0) return MD_OK;
-  return md_fail(context, MD_INPUT,
-                 "%s must belong to this study, its settings are '%s'; give another --output, or "
-                 "--force without --resume",
-                 path, settings);
+  const char *there = settings, *here = s->options.settings;
+  if (strcmp(there, here) == 0) return MD_OK;
+  int same = 0; /* up to the word that differs */
+  for (int k = 0; there[k] && there[k] == here[k]; k++)
+    if (there[k] == ' ') same = k + 1;
+  return md_fail(
+      context, MD_INPUT,
+      "%s must belong to this study, its settings are '%s', here from '%.60s' on '%.60s'; "
+      "give another --output, or --force without --resume",
+      path, there, there + same, here + same);
 }
 
 md_status md_study_load(md_context *context, md_study *s) {
@@ -229,7 +234,8 @@ md_status md_study_load(md_context *context, md_study *s) {
   if (status == MD_OK)
     status = md_arrays_read(context, s->options.output, group, array, count_arrays(s), NULL, 0);
   const char *name = array[MD_STUDY_MIDPOINT].data;
-  for (int place = 0; place < lattices && status == MD_OK; place++, name += MD_STUDY_NAME_BYTES) {
+  for (int place = 0, before = 0; place < lattices && status == MD_OK;
+       place++, name += MD_STUDY_NAME_BYTES) {
     int k = 0;
     while (k < s->lattices && strcmp(s->lattice[k].name, name) != 0) k++;
     if (k == s->lattices) {
@@ -239,6 +245,8 @@ md_status md_study_load(md_context *context, md_study *s) {
                        s->options.output, name);
       break;
     }
+    s->reordered = s->reordered || k < before;
+    before = k;
     move(s, k, array, place, true);
     if (s->lattice[k].state == MD_LATTICE_SKIPPED)
       md_warn(context, "%s keeps the results that %s has of it", name, s->options.output);

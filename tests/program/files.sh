@@ -102,6 +102,27 @@ grep -q '"output_written":.*true' r.json || complain "the report does not say th
 [ "$(stat -c %a new.json)" = 640 ] || complain "permissions of a new file: $(stat -c %a new.json)"
 on 1 $s --json new.json $c c.h5 && on 1 $s --json new.json $c c.h5 || complain "reports and checkpoints may be replaced"
 
+# But only such: a report that is there is text, a state one of a solve, or of the same chain.
+cp "$2"/inputs/beta*.lime data.lime 2>/dev/null || on 1 convert a.h5 data.lime --quiet
+on 1 convert a.h5 data.nersc --format nersc --quiet || complain "convert to NERSC: exit $?"
+for data in a.h5 data.lime data.nersc x.h5 c.h5; do
+  cp $data theirs
+  refuses 2 '--json replaces reports and tables alone, but theirs holds other data; give another' 2 info chain.h5 --json theirs
+  refuses 2 '--csv replaces reports and tables alone, but theirs holds other data' 1 bench gemv --csv theirs
+  cmp -s $data theirs || complain "a refused report replaced $data"
+  [ $data = c.h5 ] && continue
+  refuses 2 '--checkpoint replaces the state of a solve alone, but theirs holds other data' 2 $s --checkpoint theirs
+  cmp -s $data theirs || complain "a refused state replaced $data"
+done
+g="generate --dims 4x4x4x4 --sweeps 1 --quiet -o g.h5 --force"
+on 1 $g || complain "generate: exit $?"
+cp a.h5 theirs.h5
+refuses 2 '--checkpoint replaces a state of this chain alone, but theirs.h5 holds other data; add --force' 1 \
+  generate --dims 4x4x4x4 --sweeps 1 -o g2.h5 --checkpoint theirs.h5
+refuses 2 '--checkpoint replaces a state of this chain alone' 2 generate --dims 4x4x4x4 --sweeps 1 --seed 2 -o g2.h5 --checkpoint g.h5
+cmp -s a.h5 theirs.h5 || complain "a refused chain replaced a lattice"
+on 1 generate --dims 4x4x4x4 --sweeps 1 --quiet -o g2.h5 --checkpoint g.h5 || complain "a state of the same chain: exit $?"
+
 # A finished solve reports, even where its solution cannot be written; the old file stays.
 cp x.h5 kept.h5
 rm r.json

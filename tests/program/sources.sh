@@ -68,6 +68,8 @@ else
   left_out what_h5dump_shows
 fi
 [ -e "$work/x-1.h5" ] && [ ! -e "$work/x.h5" ] || complain "files of shifts: $(ls "$work")"
+on 1 solve "$lattice" --mass 0.5 --quiet --source random:1 --json "$work/one.json" || complain "one vector: exit $?"
+grep -q '"chiral_condensate_error":.*null' "$work/one.json" || complain "the error of one estimate: $(key chiral_condensate_error "$work/one.json")"
 refuses 2 'replaces no file, but .*x-0.h5 is there' 1 $ms --output "$work/x.h5"
 on 1 $ms --output "$work/x.h5" --force || complain "--force: exit $?"
 on 1 $ms --source u1:1 --rhs 60 --json "$work/m.json" || complain "multishift, noise: exit $?"
