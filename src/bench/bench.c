@@ -160,6 +160,16 @@ md_status md_bench_links_make(md_context *context, const md_bench_links_request 
   return status;
 }
 
+void md_bench_say_transport(cJSON *root, const cJSON *rows) {
+  char names[128] = "";
+  for (const cJSON *row = rows->child; row; row = row->next) {
+    const char *name = cJSON_GetStringValue(cJSON_GetObjectItem(row, "transport"));
+    if (name && !strstr(names, name))
+      md_append(names, sizeof names, "%s%s", *names ? "," : "", name);
+  }
+  if (*names) cJSON_AddStringToObject(root, "transport", names);
+}
+
 /* BACKEND[:PACKING[:REALS]] */
 static md_status read_operator(md_context *context, const char *label, const char *word,
                                md_bench_operators *o) {

@@ -196,5 +196,6 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
     md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB per rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
   if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);
+  md_bench_say_transport(report.root, bench.rows);
   return md_report_finish(context, &report, bench.rows, s.csv, common.json, status);
 }

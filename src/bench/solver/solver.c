@@ -301,6 +301,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   if (status == MD_OK && !bench.rows->child && bench.missed == 0)
     status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
                      md_rows_skipped(bench.skipped));
+  md_bench_say_transport(report.root, bench.rows);
   status = md_report_finish(context, &report, bench.rows, s.csv, s.common.json, status);
   if (status == MD_OK && bench.missed > 0)
     status = md_fail(context, MD_UNREACHED,

@@ -330,6 +330,7 @@ md_status md_bench_suite(md_context *context, int argc, char **argv) {
   suite.skipped = cJSON_AddArrayToObject(report.root, "skipped");
   md_status status = time_parts(&suite, &s, &report);
   cJSON *rows = common_rows(suite.rows);
+  md_bench_say_transport(report.root, suite.rows);
   status = md_report_finish(context, &report, rows, s.csv, s.common.json, status);
   cJSON_Delete(rows);
   if (status == MD_OK && suite.failed)
