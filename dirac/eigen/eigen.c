@@ -9,7 +9,7 @@
 
 /* Windows are moved this often at most to be narrower; wider as often as need be. */
 enum { MOST_NARROWED = 4, LEAST_SPARE = 24 };
-/* Of blocks: steps between restarts at least, and those of a search for others. */
+/* Of blocks: steps beside the modes at least, and those of a search for others. */
 enum { LEAST_STEPS = 4, CHECK_STEPS = 2 };
 
 typedef struct search {
@@ -31,7 +31,7 @@ int64_t md_eigen_unknowns(const md_geometry *geometry, int components) {
 /* Vectors of the basis, and of them those that survive a restart: all modes and a quarter of what
  * is beyond them, which are on their way. */
 static void sizes(int64_t unknowns, int modes, int block, int *most, int *kept) {
-  const int least = block > 1 ? LEAST_STEPS * block : LEAST_SPARE;
+  const int steps = LEAST_STEPS * block, least = steps > LEAST_SPARE ? steps : LEAST_SPARE;
   const int64_t spare = modes / 2 > least ? modes / 2 : least;
   *most = (int)(modes + spare < unknowns ? modes + spare : unknowns);
   *kept = modes + (*most - modes) / 4;
