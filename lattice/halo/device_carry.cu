@@ -68,10 +68,10 @@ static __global__ void raise_flag(const __grid_constant__ exchange x, int c, int
   md_raise_flag(x.channel[c].raise, number);
 }
 
-/* Before the copies of what arrived, after all of raise_flag: the messages that come have the
- * number of those that went. */
-static __global__ void await_flags(const __grid_constant__ exchange x) {
-  const int c = threadIdx.x;
+/* Before the copies of what arrives in a lane's channels, after raise_flag of each: the messages
+ * that come have the number of those that went. */
+static __global__ void await_flags(const __grid_constant__ exchange x, int lane, int lanes) {
+  const int c = threadIdx.x * lanes + lane;
   if (c >= x.channels) return;
   md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
 }
@@ -126,6 +126,8 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
   const size_t usual = COPIED_BYTES[!md_shape_planar(&plan->shape)];
   m->copied = !plan->check && !plan->half_spinors &&
               bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
+  /* Who reads a message where it arrives expects one after the other. */
+  m->lanes = plan->awaited || plan->channels == 1 ? 1 : 2;
   if (m->copied) choose_push(context, m);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
@@ -160,6 +162,11 @@ static md_status push(md_context *context, md_device_messages *m, const md_field
   return md_cuda_launched(context, "a push of surfaces to other GPUs");
 }
 
+/* Two copy engines at work hide each other's starts and flags. */
+static cudaStream_t lane_of(const md_device_messages *m, int c) {
+  return c % m->lanes == 0 ? m->stream : m->in;
+}
+
 /* Messages n go to buffers n % 2, as those of the kernels do. */
 static md_status send_copies(md_context *context, md_device_messages *m, const md_field *field) {
   const md_halo_plan *plan = m->plan;
@@ -167,15 +174,17 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
   const exchange_field view = view_of(m, field, 1);
   const int slot = (int)(m->sent % 2);
   cudaError_t error = cudaSuccess;
+  if (m->lanes > 1) MD_TRY(md_device_messages_order(context, m->event[READY], m->stream, m->in));
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
     const md_halo_message *ch = &plan->channel[c];
     char *const to = m->x.channel[c].send[slot];
+    const cudaStream_t lane = lane_of(m, c);
     if (m->gathers)
       error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
-                              cudaMemcpyDeviceToDevice, m->stream);
+                              cudaMemcpyDeviceToDevice, lane);
     else
-      error = carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, m->stream);
-    if (error == cudaSuccess) raise_flag<<<1, 1, 0, m->stream>>>(m->x, c, slot);
+      error = carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, lane);
+    if (error == cudaSuccess) raise_flag<<<1, 1, 0, lane>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
   return md_cuda_launched(context, "flags of the halo");
@@ -193,12 +202,14 @@ md_status md_device_messages_take(md_context *context, md_device_messages *m, md
   const exchange_field view = view_of(m, field, 1);
   const int slot = (int)(m->sent % 2);
   cudaError_t error = cudaSuccess;
-  await_flags<<<1, 32, 0, m->stream>>>(m->x);
+  for (int lane = 0; lane < m->lanes; lane++)
+    await_flags<<<1, 32, 0, lane_of(m, lane)>>>(m->x, lane, m->lanes);
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
     const md_halo_message *ch = &plan->channel[c];
     error = carry(view, entry, ch->first_site, ch->sites,
-                  const_cast<char *>(m->x.channel[c].receive[slot]), false, m->stream);
+                  const_cast<char *>(m->x.channel[c].receive[slot]), false, lane_of(m, c));
   }
+  if (m->lanes > 1) MD_TRY(md_device_messages_order(context, m->event[BROUGHT], m->in, m->stream));
   MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
   return md_cuda_launched(context, "flags of the halo");
 }

@@ -158,6 +158,7 @@ extern "C" bool md_device_message_from_peer(const md_device_messages *m, int c) 
 
 static void destroy(md_device_messages *m) {
   if (m->stream) cudaStreamSynchronize(m->stream);
+  if (m->in) cudaStreamSynchronize(m->in);
   md_device_peers_destroy(m->peers);
   md_device_free(m->buffer);
   md_device_free(m->x.counters);
@@ -180,9 +181,8 @@ extern "C" void *md_device_carrier_stream(void *state) {
   return messages_of(state)->stream;
 }
 
-/* Work queued on `later` from here on waits for what is queued on `earlier`. */
-static md_status order(md_context *context, cudaEvent_t event, cudaStream_t earlier,
-                       cudaStream_t later) {
+md_status md_device_messages_order(md_context *context, cudaEvent_t event, cudaStream_t earlier,
+                                   cudaStream_t later) {
   MD_TRY(md_cuda_status(context, cudaEventRecord(event, earlier), "event of the halo"));
   return md_cuda_status(context, cudaStreamWaitEvent(later, event, 0), "order of the halo");
 }
@@ -242,7 +242,7 @@ extern "C" md_status md_device_carrier_pack(md_context *context, void *state,
                                             const md_field *field) {
   md_device_messages *m = messages_of(state);
   if (md_device_carrier_leads(state)) MD_TRY(run(context, m, field, true));
-  MD_TRY(order(context, m->event[READY], md_stream(), m->stream));
+  MD_TRY(md_device_messages_order(context, m->event[READY], md_stream(), m->stream));
   return m->copied ? md_device_messages_send(context, m, field) : MD_OK;
 }
 
@@ -260,7 +260,7 @@ extern "C" md_status md_device_carrier_verify(md_context *context, void *state) 
 
 extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, md_field *field) {
   md_device_messages *m = messages_of(state);
-  if (m->bringing) MD_TRY(order(context, m->event[BROUGHT], m->in, m->stream));
+  if (m->bringing) MD_TRY(md_device_messages_order(context, m->event[BROUGHT], m->in, m->stream));
   m->bringing = false;
   MD_TRY(m->copied ? md_device_messages_take(context, m, field) : run(context, m, field, false));
   return md_device_carrier_verify(context, state);
@@ -268,7 +268,7 @@ extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, 
 
 extern "C" md_status md_device_carrier_join(md_context *context, void *state) {
   const md_device_messages *m = messages_of(state);
-  return order(context, m->event[DONE], m->stream, md_stream());
+  return md_device_messages_order(context, m->event[DONE], m->stream, md_stream());
 }
 
 extern "C" md_status md_device_messages_wait(md_context *context, md_device_messages *m) {

@@ -21,11 +21,12 @@ struct md_device_messages {
   bool copied, gathers, pushes;
   exchange gather; /* what the gathering kernel sees then: its messages are `buffer` */
   int push_blocks;
+  int lanes;      /* streams that `copied` messages are dealt out to: stream, in */
   long long sent; /* exchanges of these kinds queued so far; a recording counts once */
   char *buffer;   /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
   int32_t *face[MD_PARITIES][MD_MOST_MESSAGES];
-  cudaStream_t stream, in; /* in: of copies from the host */
+  cudaStream_t stream, in; /* in: of copies from the host, or the second lane */
   cudaEvent_t event[EVENTS];
   bool bringing;
 };
@@ -44,6 +45,10 @@ static inline exchange_field view_of(const md_device_messages *m, const md_field
           md_divisor_of(slices),
           plan->turned ? 2 : 0};
 }
+
+/* Work queued on `later` from here on waits for what is queued on `earlier`. */
+md_status md_device_messages_order(md_context *context, cudaEvent_t event, cudaStream_t earlier,
+                                   cudaStream_t later);
 
 /* Bytes of the messages of all channels. */
 size_t md_device_messages_bytes(const md_device_messages *m);
