@@ -20,6 +20,9 @@ for ranks in 1 2; do
 done
 close "$(key eigenvalues "$work/block.1.json")" "$(key eigenvalues "$work/1.json")" 1e-10 || complain "--block 16: $(key eigenvalues "$work/block.1.json")"
 [ "$(key block "$work/block.1.json")" = 16 ] && [ "$(key block "$work/1.json")" = 1 ] || complain "the reports do not say --block"
+# Small blocks beside few modes have steps enough between restarts: four of them would take 15.
+on 1 generate --dims 8x4x4x10 --start hot --seed 2 --output "$work/hot.h5" --quiet || complain "generate: exit $?"
+on 1 eigen "$work/hot.h5" --modes 3 --block 2 --max-restarts 5 --quiet || complain "blocks of two: exit $?"
 on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output "$work/small.h5" --quiet || complain "generate: exit $?"
 on 1 eigen "$work/small.h5" --modes 6 --json "$work/small.json" --quiet || complain "a small lattice: exit $?"
 on 1 eigen "$work/small.h5" --modes 6 --backend cpu_ref --seed 2 --json "$work/ref.json" --quiet || complain "cpu_ref: exit $?"
