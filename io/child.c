@@ -116,7 +116,7 @@ static int spawn(const md_context *context, md_child *child, int program, int so
 /* An error number. */
 static int start_process(const md_context *context, md_child *child, int memory) {
   int sockets[2];
-  const struct timeval wait = {.tv_sec = MD_CHILD_WAIT_S};
+  const struct timeval wait = {.tv_sec = MD_CHILD_WAIT_S + 8 * child->processor_s};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
   child->socket = sockets[0];
   (void)setsockopt(child->socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);

@@ -303,7 +303,11 @@ static bool is_placed(const md_lattice_header *header, const char *name) {
 
 /* Whether we write a record of that name ourselves. */
 static bool is_known(const char *name) {
-  return strcmp(name, "scidac-record-xml") == 0 || strcmp(name, "ildg-data-lfn") == 0;
+  static const char *const ours[] = {"scidac-record-xml", "scidac-checksum", "ildg-format",
+                                     "ildg-binary-data", "ildg-data-lfn"};
+  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
+    if (strcmp(name, ours[i]) == 0) return true;
+  return false;
 }
 
 /* The other texts, as a message of records behind the checksum. */

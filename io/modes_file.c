@@ -97,7 +97,10 @@ static md_status take_vectors(md_context *context, const char *path, const md_la
   memcpy(info->dims, found->header.dims, sizeof info->dims);
   info->components = MD_FERMION_REALS;
   info->count = found->notes.run_count;
-  info->converged = converged >= 0 && converged < info->count ? (int)converged : info->count;
+  if (converged < 0 || converged > info->count)
+    return md_fail(context, MD_INPUT, "%s: converged must be within 0..%d, got %lld", path,
+                   info->count, (long long)converged);
+  info->converged = (int)converged;
   info->store = found->header.precision;
   return info->count > 0 && info->count <= MD_MODES_MOST
              ? MD_OK
@@ -302,6 +305,11 @@ static md_status read_scidac(md_context *context, reader *r, md_modes *modes, do
   md_status status = describe_vectors(context, r->path, &found, &r->info);
   if (status == MD_OK && found.notes.run_count < modes->count)
     status = md_fail(context, MD_INPUT, "%s changed while it was read", r->path);
+  bool summed = true;
+  for (int i = 0; i < modes->count && status == MD_OK; i++)
+    summed = summed && found.notes.runs[i].checksum.kind != MD_CHECKSUM_NONE;
+  if (status == MD_OK && !summed && !md_counts(context))
+    md_warn(context, "%s has no checksum: its vectors cannot be verified", r->path);
   for (int i = 0; i < modes->count && status == MD_OK; i++) {
     const md_vector_run *run = &found.notes.runs[i];
     modes->values[i] = 0.25 * run->value;

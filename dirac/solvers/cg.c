@@ -57,7 +57,10 @@ bool md_cg_keeps_states(const md_solver_request *request) {
 
 md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state) {
   if (!request->resume || md_counts(context)) return MD_OK; /* it takes no more than `leave` */
-  return md_agree(context, request->resume(request->user, state));
+  MD_TRY(md_agree(context, request->resume(request->user, state)));
+  /* No round of a tighter one follows there. */
+  if (state->x.precision != MD_DOUBLE) state->tolerance = request->tolerance;
+  return MD_OK;
 }
 
 bool md_cg_is_read(const md_solver_request *request, int iteration) {

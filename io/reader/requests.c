@@ -293,6 +293,18 @@ static herr_t visit_any(hid_t object, const char *name, const H5A_info_t *info, 
   return r->status == MD_OK ? 0 : 1;
 }
 
+/* Whether a dataset is of a lattice of those extents, x of `every`-th sites, and holds data to
+ * speak of: who reads the file makes tables of so many sites. */
+static bool has_extents(hid_t dataset, const md_h5_found *found, const int dims[MD_DIMS],
+                        int every) {
+  double bytes = (double)found->bytes;
+  bool same = found->rank > MD_DIMS;
+  for (int d = 0; d < MD_DIMS && same; d++)
+    same = dims[d] == found->extent[MD_DIMS - d] * (d == MD_X ? every : 1);
+  for (int i = 0; i < found->rank; i++) bytes *= (double)found->extent[i];
+  return same && bytes <= 1000.0 * (double)H5Dget_storage_size(dataset);
+}
+
 static md_status describe_other(const md_h5_file *f, const struct other *o,
                                 md_lattice_header *header, md_notes *notes) {
   texts_reader r = {f->context, &notes->texts, MD_OK};
@@ -312,6 +324,8 @@ static md_status describe_other(const md_h5_file *f, const struct other *o,
     MD_TRY(md_h5_open_object(f, o->counted, true, &object));
     const md_h5_found found = md_h5_find(object);
     if (found.rank > 0 && found.extent[0] <= MD_MODES_MOST) header->count = (int)found.extent[0];
+    if (!has_extents(object, &found, header->dims, strcmp(o->content, "modes") == 0 ? 2 : 1))
+      memset(header->dims, 0, sizeof header->dims);
     MD_H5_CLOSE(object);
   }
   return r.status;

@@ -174,19 +174,21 @@ static md_status send_copies(md_context *context, md_device_messages *m, const m
   const exchange_field view = view_of(m, field, 1);
   const int slot = (int)(m->sent % 2);
   cudaError_t error = cudaSuccess;
-  if (m->lanes > 1) MD_TRY(md_device_messages_order(context, m->event[READY], m->stream, m->in));
-  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
+  const md_status ordered =
+      m->lanes > 1 ? md_device_messages_order(context, m->event[READY], m->stream, m->in) : MD_OK;
+  for (int c = 0; c < plan->channels; c++) { /* after a failure too: neighbours wait for flags */
     const md_halo_message *ch = &plan->channel[c];
     char *const to = m->x.channel[c].send[slot];
     const cudaStream_t lane = lane_of(m, c);
-    if (m->gathers)
-      error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
-                              cudaMemcpyDeviceToDevice, lane);
-    else
-      error = carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, lane);
-    if (error == cudaSuccess) raise_flag<<<1, 1, 0, lane>>>(m->x, c, slot);
+    const cudaError_t copied =
+        m->gathers ? cudaMemcpyAsync(to, m->gather.channel[c].send[0],
+                                     md_device_message_bytes(m, c), cudaMemcpyDeviceToDevice, lane)
+                   : carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, lane);
+    if (error == cudaSuccess) error = copied;
+    raise_flag<<<1, 1, 0, lane>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
+  MD_TRY(ordered);
   return md_cuda_launched(context, "flags of the halo");
 }
 

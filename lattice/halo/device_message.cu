@@ -241,9 +241,11 @@ extern "C" bool md_device_carrier_leads(void *state) {
 extern "C" md_status md_device_carrier_pack(md_context *context, void *state,
                                             const md_field *field) {
   md_device_messages *m = messages_of(state);
-  if (md_device_carrier_leads(state)) MD_TRY(run(context, m, field, true));
-  MD_TRY(md_device_messages_order(context, m->event[READY], md_stream(), m->stream));
-  return m->copied ? md_device_messages_send(context, m, field) : MD_OK;
+  const md_status packed = md_device_carrier_leads(state) ? run(context, m, field, true) : MD_OK;
+  const md_status ordered =
+      md_device_messages_order(context, m->event[READY], md_stream(), m->stream);
+  const md_status sent = m->copied ? md_device_messages_send(context, m, field) : MD_OK;
+  return packed != MD_OK ? packed : ordered != MD_OK ? ordered : sent;
 }
 
 extern "C" md_status md_device_carrier_verify(md_context *context, void *state) {

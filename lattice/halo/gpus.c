@@ -98,8 +98,10 @@ static md_status create(md_context *context, const md_halo_plan *plan, void **st
 
 static md_status begin(md_context *context, void *state, const md_field *field) {
   const nccl_state *s = state;
-  MD_TRY(md_device_carrier_pack(context, state, field));
-  return md_nccl_exchange(context, s->message, s->messages, md_device_carrier_stream(state));
+  const md_status packed = md_device_carrier_pack(context, state, field);
+  const md_status sent =
+      md_nccl_exchange(context, s->message, s->messages, md_device_carrier_stream(state));
+  return packed == MD_OK ? sent : packed;
 }
 
 static md_status verify(md_context *context, void *state) {

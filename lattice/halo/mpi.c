@@ -180,9 +180,10 @@ const md_transport md_transport_cuda_aware = {
     .name = "cuda_aware",
     .needs = "an MPI that takes device memory",
     MD_DEVICE_CARRIER(.speed = 2, .check = check_aware, .create = create,
-                      .begin = md_device_carrier_pack, .end = end_aware, .destroy = destroy)};
-const md_transport md_transport_staged = {.name = "staged",
-                                          .needs = "CUDA GPUs and MPI",
-                                          MD_DEVICE_CARRIER(.speed = 1, .create = create,
-                                                            .begin = begin_staged,
-                                                            .end = end_staged, .destroy = destroy)};
+                      .begin = md_device_carrier_pack, .end = end_aware,
+                      .verify = md_device_carrier_verify, .destroy = destroy)};
+const md_transport md_transport_staged = {
+    .name = "staged",
+    .needs = "CUDA GPUs and MPI",
+    MD_DEVICE_CARRIER(.speed = 1, .create = create, .begin = begin_staged, .end = end_staged,
+                      .verify = md_device_carrier_verify, .destroy = destroy)};

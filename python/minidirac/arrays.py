@@ -78,6 +78,8 @@ def given(array: Any) -> Given:
     if interface is None:
         array = numbers(array, "a field")
         return Given(array, array.ctypes.data, array.shape, "host")
+    if getattr(array, "is_conj", bool)():  # torch hands out what lies in memory
+        raise InputError("an array on the GPU must not be a conjugate yet to be formed; call resolve_conj()")
     shape, strides = tuple(interface["shape"]), interface.get("strides")
     whole = tuple(16 * int(np.prod(shape[axis + 1:])) for axis in range(len(shape)))
     if interface["typestr"] != "<c16" or strides is not None and tuple(strides) != whole:

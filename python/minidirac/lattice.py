@@ -162,8 +162,8 @@ class Links(OnLayout):
 
     @property
     def long(self) -> Optional[np.ndarray]:
-        """Of three-hop terms, with the coefficient of the action; None of naive."""
-        return None if self.action == "naive" else self._field(1)
+        """Of three-hop terms, with the coefficient of the action; None of others than asqtad and hisq."""
+        return self._field(1) if self.action in ("asqtad", "hisq") else None
 
     def __repr__(self) -> str:
         return f"<minidirac.Links {self.action} {'x'.join(map(str, self.dims))}>"
@@ -179,6 +179,8 @@ def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
           steps: Optional[int] = None, space: str = "host") -> Union[Links, Lattice]:
     """Links of an action ("asqtad" with u0, "hisq" with naik_epsilon, "naive") from thin ones; or a
     lattice of links by "fat7" (u0), "ape" (alpha, steps) or "stout" (rho, steps)."""
+    if not isinstance(lattice, Lattice):
+        raise InputError(f"links are smeared of a Lattice of thin ones, got {lattice!r}")
     how = _recipe(action)
     how.assign(u0=u0, naik_epsilon=naik_epsilon, alpha=alpha, rho=rho, steps=steps, space=space)
     if action in ("fat7", "ape", "stout"):

@@ -289,7 +289,8 @@ def version() -> str:
 
 
 def _end(function: Any, pointer: c_void_p, process: int, parents: tuple) -> None:
-    if os.getpid() == process:  # not in a child that was forked
+    mpi = sys.modules.get("mpi4py.MPI")
+    if os.getpid() == process and not (mpi and mpi.Is_finalized()):  # nor in a child that was forked
         function(pointer)
 
 
@@ -345,6 +346,11 @@ def _communicator(communicator: Any) -> Any:
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(communicator, mpi.Comm):
         raise InputError(f"a communicator must be one of mpi4py, got {communicator!r}")
+    text, length = ctypes.create_string_buffer(8192), c_int()
+    library().MPI_Get_library_version(text, byref(length))
+    if text.value.decode().split()[:2] != mpi.Get_library_version().split()[:2]:
+        raise MachineError(f"mpi4py and the library must be built with one MPI, got {mpi.Get_library_version()[:20]} "
+                           f"and {text.value.decode()[:20]}; install mpi4py from source")
     kind = c_void_p if mpi._sizeof(mpi.Comm) == ctypes.sizeof(c_void_p) else c_int
     return kind.from_address(mpi._addressof(communicator))
 

@@ -32,6 +32,8 @@ class Vectors(Sequence):
             raise IndexError(f"vectors are numbered 0 to {len(self) - 1}, got {k}")
         modes, quark = self._modes, self._modes.quark
         if quark.slices > 1:
+            if quark.n_rhs > 1 or quark.precision != "double":
+                quark = Quark(quark.links, Ls=quark.slices)  # whose fields hold one vector in double
             field = quark.context.make("md_quark_fermion", "md_fermion_destroy", quark._handle)
         else:
             field = fermion(quark.links, 1, spins=quark.spins)

@@ -45,7 +45,7 @@ class Quark:
                  Ls: Optional[int] = None, M5: Optional[float] = None, b5: Optional[float] = None,
                  c5: Optional[float] = None):
         self.links = links_of(lattice, action)
-        self.n_rhs = n_rhs
+        self.n_rhs, self.precision = n_rhs, precision
         self.spins = spins_of(self.links.action)
         self.slices = (Ls or 12) if self.links.action in WITH_SLICES else 1
         request = library().md_quark_defaults()
@@ -160,13 +160,16 @@ def source(lattice: Union[Lattice, Links], words: str, n_rhs: Optional[int] = No
 
 def solve(lattice: Union[Lattice, Links], sources: Any, mass: float = 0.05, action: str = "naive",
           tol: float = 1e-10, backend: str = "auto", inner: Optional[str] = None,
-          boundary: str = "antiperiodic", **words: Any) -> Solution:
-    """Solves M x = b for sources [rhs, t, z, y, x, 3], with four spins [rhs, t, z, y, x, 4, 3], or those that
-    `source` makes of a text. More words are those of Quark and of Quark.solve."""
+          boundary: str = "antiperiodic", n_rhs: Optional[int] = None, **words: Any) -> Solution:
+    """Solves M x = b for sources [rhs, t, z, y, x, 3], with four spins [rhs, t, z, y, x, 4, 3], or those, n_rhs of
+    them, that `source` makes of a text. More words are those of Quark and of Quark.solve."""
     spins = spins_of(lattice.action if isinstance(lattice, Links) else action)
-    b = given(source(lattice, sources, spins=spins) if isinstance(sources, str) else sources)
+    b = given(source(lattice, sources, n_rhs, spins) if isinstance(sources, str) else sources)
+    count = _count(b, len(site_of(spins)))
+    if n_rhs not in (None, count):
+        raise InputError(f"n_rhs must be that of the sources, {count}, got {shown(n_rhs)}; leave it out")
     operator, how = _split(words)
-    quark = Quark(lattice, action, _count(b, len(site_of(spins))), backend=backend, inner=inner, boundary=boundary,
+    quark = Quark(lattice, action, count, backend=backend, inner=inner, boundary=boundary,
                   **operator)
     return quark.solve(b, mass, tol=tol, **how)
 
@@ -183,17 +186,17 @@ def hop(lattice: Union[Lattice, Links], field: Any, parity: int = 0, action: str
 
 def pion_correlator(lattice: Union[Lattice, Links], mass: float = 0.05, action: str = "naive",
                     source: Union[Sequence[int], str] = (0, 0, 0, 0), boundary: str = "antiperiodic",
-                    **words: Any) -> np.ndarray:
+                    n_rhs: Optional[int] = None, **words: Any) -> np.ndarray:
     """C(t), t = 0 .. T - 1 of the lattice: |x|^2 summed over space, colours, spins and the right-hand sides of a
-    point source x, y, z, t, or of a source in words. More words are those of solve. The same on all
+    point source x, y, z, t, or of a source in words with n_rhs of them. More words are those of solve. The same on all
     ranks. A solve that does not converge is an Error."""
     text = source
     if not isinstance(text, str):
         text = "point:" + ",".join(map(str, argument("source", source, c_int * 4)))
     operator, how = _split(words)
     spins = spins_of(lattice.action if isinstance(lattice, Links) else action)
-    quark = Quark(lattice, action, 3 * spins, boundary=boundary, **operator)
-    b = fermion(quark.links, 3 * spins, spins=spins)
+    quark = Quark(lattice, action, n_rhs or 3 * spins, boundary=boundary, **operator)
+    b = fermion(quark.links, quark.n_rhs, spins=spins)
     quark.context.call("md_fermion_source", b, argument("source", text, c_char_p))
     x, facts = quark._solve(b, mass, **how)
     if not facts["converged"]:

@@ -66,7 +66,7 @@ def plot_correlators(study: Study, function: Optional[Callable[[np.ndarray], Any
             t = np.linspace(*fit.range, 100)
             middle, half = fit.curve(t) if function is None else (np.full(100, fit.mass), np.full(100, fit.error))
             axes.fill_between(t + shift, middle - half, middle + half, color=f"C{i % 10}", alpha=0.3, linewidth=0)
-        axes.errorbar(np.arange(len(value)) + shift, value, np.nan_to_num(error), fmt=MARKERS[i // 10 + i % 2], markersize=3,
+        axes.errorbar(np.arange(len(value)) + shift, value, np.nan_to_num(error), fmt=MARKERS[(i // 10 + i % 2) % len(MARKERS)], markersize=3,
                       capsize=2, color=f"C{i % 10}", label=name)  # no bars of one lattice
     if function is None:
         axes.set_yscale("log")

@@ -47,7 +47,7 @@ def fold(c: Any) -> np.ndarray:
 def format_error(value: float, error: float) -> str:
     """0.58119(31): the error with two digits, the value to the same place; by the rule of the program's
     tables, src/base/text.h."""
-    error = abs(error)
+    value, error = float(value), abs(float(error))
     if not np.isfinite(value) or np.isnan(error):
         return f"{value:.12g}"
     if error == 0 or np.isinf(error):
@@ -195,6 +195,7 @@ def autocorrelation_time(values: Any) -> Tuple[float, float]:
     """Integrated autocorrelation time, 1/2 for independent values, and its error: window of five
     times itself."""
     values = numbers(values, "values", float)
+    check_shape(values.shape, (-1,), "values")
     off = values - values.mean()
     count, variance = len(off), np.mean(off**2)
     if count < 4 or not variance > 0:

@@ -13,6 +13,7 @@ static inline cudaStream_t md_stream(void) {
 
 static inline md_status md_cuda_status(md_context *context, cudaError_t error, const char *what) {
   if (error == cudaSuccess) return MD_OK;
+  cudaGetLastError(); /* or the next launch is blamed for it */
   return md_fail(context, MD_ENVIRONMENT, "%s failed on the GPU of rank %d: %s", what,
                  context->rank, cudaGetErrorString(error));
 }

@@ -3,6 +3,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/ranks_mpi.h"
+#include "base/tune.h"
 #include "gemm/gemm.h"
 #include "library/library.h"
 #include "md_version.h"
@@ -132,9 +133,10 @@ md_status md_study_perform(md_context *context, int count, const char *const *wo
   const int threads = omp_get_max_threads();
   const double patience_s = context->patience_s;
   const md_progress_state progress = context->progress;
-  char **argv = md_handle(context, ((size_t)count + 3) * sizeof *argv);
   bool said = false;
   int argc = 0;
+  for (int i = 0; i < count; i++) MD_TRY(md_given(context, "a word", words[i]));
+  char **argv = md_handle(context, ((size_t)count + 3) * sizeof *argv);
   if (!argv) return MD_ENVIRONMENT;
   for (int i = 0; i < count; i++) said = said || strcmp(words[i], silent) == 0;
   argv[argc++] = name;
@@ -142,6 +144,7 @@ md_status md_study_perform(md_context *context, int count, const char *const *wo
   for (int i = 0; i < count; i++) argv[argc++] = (char *)words[i]; /* read only */
   md_status status = md_arguments_check(context, argc, argv);
   if (status == MD_OK) status = md_study_by_words(context, argc, argv);
+  md_tune_close(context); /* of --tune, which is the study's */
   free(argv);
   omp_set_num_threads(threads);
   context->threads = threads;

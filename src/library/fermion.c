@@ -328,8 +328,16 @@ md_status md_fermion_pion(const md_fermion *x, double *correlator) {
 md_status md_fermion_pions(const md_fermion *x, const int (*origin)[4], int count,
                            const int (*momenta)[3], double *correlators) {
   const md_momenta list = {count, momenta};
+  const int *dims = x->of[0].geometry->global;
   md_fermion copy;
   md_field *of;
+  for (int r = 0; r < x->of[0].n_rhs; r++)
+    for (int d = 0; d < MD_DIMS; d++)
+      if (origin[r][d] < 0 || origin[r][d] >= dims[d])
+        return md_fail(x->context, MD_INPUT,
+                       "an origin must lie on the lattice, 0..%d in direction %c, got %d of "
+                       "right-hand side %d",
+                       dims[d] - 1, "xyzt"[d], origin[r][d], r);
   md_status status = md_fermion_doubles(x, &copy, &of);
   if (status == MD_OK) status = md_pion_correlators(x->context, of, origin, &list, correlators);
   md_fermion_release(&copy);

@@ -183,8 +183,9 @@ md_status md_device_array_create(md_context *context, size_t bytes, void **array
 void md_device_array_destroy(void *array);
 md_status md_fermion_copy(md_fermion *to, const md_fermion *from);
 /* A source in the words of --source: "point:x,y,z,t", "wall:t", "corner:t", "evenwall:t",
- * "oddwall:t", "points:...", "seeded:N,SEED" take 3 right-hand sides for each point, a colour each;
- * "colour:t,SEED", "random:SEED", "u1:SEED" take any number. Same on every rank grid. */
+ * "oddwall:t", "points:...", "seeded:N,SEED" take 3 right-hand sides for each point, a colour each,
+ * 12 with four spins; "colour:t,SEED", "random:SEED", "u1:SEED" take any number. Same on every rank
+ * grid. */
 md_status md_fermion_source(md_fermion *field, const char *source);
 /* norms[r] = |x_r|^2; dots[2 r] + i dots[2 r + 1] = <x_r, y_r>, linear in y, of two fields of one
  * lattice, precision, space and number. Sums over both parities, in double. */
@@ -202,7 +203,8 @@ md_status md_fermion_read(md_fermion *field, const char *path);
  * solution for a point source's three colours this is the pion correlator. */
 md_status md_fermion_pion(const md_fermion *x, double *correlator);
 /* The same of each right-hand side from its own origin with momenta p = 2 pi n / L:
- * correlators[(r count + k) dims[3] + t], t from the origin's time slice. */
+ * correlators[(r count + k) dims[3] + t], t from the origin's time slice. MD_INPUT for an origin
+ * outside the lattice. */
 md_status md_fermion_pions(const md_fermion *x, const int (*origin)[4], int count,
                            const int (*momenta)[3], double *correlators);
 /* estimates[r] = Re <b_r, x_r> / V of tr M^-1 / V, for M x = b with noise b. */

@@ -306,6 +306,7 @@ static md_status load_counts(md_context *context, const md_solve_run *run, int64
         md_checkpoint_read(context, path, run->links.geometry, NULL, 0, attributes, KEYS + COUNTS);
   if (status == MD_OK) status = check_key(context, path, &k, attributes);
   if (status == MD_OK) status = check_counts(context, run, counts);
+  status = md_agree(context, status);
   free(there);
   return status;
 }

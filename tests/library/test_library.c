@@ -465,6 +465,10 @@ static void files_and_studies(void) {
   OK(md_fermion_norm2(b, norm));
   for (int t = 0; t < 8; t++) sum += correlator[t];
   TRUE(correlator[2] == 3 * 4 * 6 * 4 && sum == norm[0] + norm[1] + norm[2]);
+  const int zero[1][3] = {{0}}, far[3][4] = {{0}, {0, 0, 0, 7}, {0, 0, 0, 16}};
+  double pions[3 * 8];
+  REFUSED(MD_INPUT, "an origin must lie on the lattice, 0..7 in direction t, got 16",
+          md_fermion_pions(b, far, 1, zero, pions));
   REFUSED(MD_INPUT, "6 right-hand sides", md_fermion_source(b, "points:0,0,0,0;1,0,0,0"));
   REFUSED(MD_INPUT, "on the lattice", md_fermion_source(b, "wall:8"));
   OK(md_fermion_write(x, path_of("x.h5"), false));
@@ -480,6 +484,7 @@ static void files_and_studies(void) {
   OK(md_study_perform(context, 8, words));
   TRUE(access(output, F_OK) == 0);
   REFUSED(MD_INPUT, "--masses", md_study_perform(context, 2, words));
+  REFUSED(MD_INPUT, "a word", md_study_perform(context, 2, (const char *[]){words[0], NULL}));
   md_fermion_destroy(b), md_fermion_destroy(x), md_fermion_destroy(back);
   md_lattice_destroy(lattice), md_lattice_destroy(read);
 }

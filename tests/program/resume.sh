@@ -164,6 +164,10 @@ P
   grep -qE 'error: .*bounds' err && [ "$(key broken_bounds r.json)" -gt 0 ] || complain "huge links, validate: $(cat err)"
 fi
 
+# A narrow solve goes on to a tighter tolerance than that of its state.
+rm -f k.h5
+on 1 solve long.h5 --mass 0.3 --precision single --tol 1e-2 --checkpoint k.h5 --checkpoint-every 2 --quiet 2>err || complain "--tol 1e-2: $(cat err)"
+on 1 solve long.h5 --mass 0.3 --precision single --tol 1e-5 --checkpoint k.h5 --resume --quiet 2>err || complain "--tol 1e-5 from there: $(cat err)"
 # What stalled is not helped by more iterations.
 for with in '--precision single --tol 1e-12' '--inner half --tol 1e-19' '--precision single --tol 1e-12 --solver multishift --shifts 0,1'; do
   on 1 solve long.h5 --mass 0.3 $with --quiet 2>err

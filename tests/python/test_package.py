@@ -114,6 +114,9 @@ class Package(unittest.TestCase):
         c = md.pion_correlator(self.lattice, mass=0.1, source=(1, 0, 2, 3))
         self.assertTrue(np.allclose(c, (abs(s.x) ** 2).sum(axis=(0, 2, 3, 4, 5)), rtol=1e-12))
         self.assertTrue(np.array_equal(np.argwhere(md.source(self.lattice, "point:1,0,2,3")[0])[0], (3, 2, 0, 1, 0)))
+        two = md.solve(self.lattice, "seeded:2,1", mass=0.1, n_rhs=6)
+        c = md.pion_correlator(self.lattice, mass=0.1, source="seeded:2,1", n_rhs=6)
+        self.assertTrue(np.allclose(c, (abs(two.x) ** 2).sum(axis=(0, 2, 3, 4, 5)), rtol=1e-12))
         with self.assertRaisesRegex(md.UnreachedError, "must converge") as caught:
             md.pion_correlator(self.lattice, max_iter=3)
         self.assertEqual(caught.exception.status, 1)
@@ -179,6 +182,8 @@ class Package(unittest.TestCase):
                 ("sweeps must be an integer", lambda: md.generate((4, 4, 4, 4), 5.7, sweeps=2**32 + 1)),
                 ("max_iter must be an integer", lambda: md.solve(lattice, b, max_iter=2**31)),
                 ("n_rhs must be an integer", lambda: md.source(lattice, "wall:0", n_rhs=2.5)),
+                ("n_rhs must be that of the sources, 3, got 5", lambda: md.solve(lattice, b, n_rhs=5)),
+                ("a Lattice of thin ones", lambda: md.smear(md.smear(lattice), "ape")),
                 ("parity must be an integer", lambda: quark.hop(b, 1.0)),
                 ("Ls must be an integer", lambda: md.Quark(lattice, "mobius", Ls=4.5)),
                 ("dims must be 4 numbers, each an integer", lambda: md.generate((2.5, 2, 2, 2), 5.7)),

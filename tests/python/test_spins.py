@@ -42,6 +42,7 @@ class Spins(unittest.TestCase):
         np.testing.assert_allclose(m[0], 4.2 * v[0] - hop / 2, atol=1e-13)
 
     def test_walls(self):
+        self.assertIsNone(md.smear(self.lattice, "wilson").long)
         want = report("solve", "--lattice", LATTICE, "--action", "mobius", "--mass", "0.2", *WORDS)
         found = md.solve(self.lattice, "point:0,0,0,0", mass=0.2, action="mobius", tol=1e-11, **FIVE)
         pion = (abs(found.x) ** 2).sum(axis=(0, 2, 3, 4, 5, 6))
@@ -55,6 +56,8 @@ class Spins(unittest.TestCase):
             modes = md.eigen(self.lattice, 2, action, mass=0.2, **words)
             np.testing.assert_allclose(modes.values, want["eigenvalues"], rtol=1e-8)
             first = modes.vectors[0]
+            three = md.eigen(self.lattice, 2, action, mass=0.2, n_rhs=3, **words).vectors[0]
+            self.assertEqual(three.shape, first.shape)
             self.assertEqual(first.shape, (*self.lattice.shape, *((4,) if words else ()), 4, 3))
             self.assertAlmostEqual(np.linalg.norm(first), 1.0, delta=1e-10)
             with tempfile.TemporaryDirectory() as place:

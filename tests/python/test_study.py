@@ -129,6 +129,8 @@ class Studies(unittest.TestCase):
                 call()
         with self.assertRaisesRegex(md.InputError, "shape"):
             md.effective_mass(np.ones((4, 8)))
+        with self.assertRaisesRegex(md.InputError, "shape"):
+            md.autocorrelation_time(np.ones((4, 8)))
 
     def test_report(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -195,6 +197,7 @@ class Studies(unittest.TestCase):
                 (0.0, 1e-9, "0.0(1.0)e-09"), (-1.5e-300, 2.1e-302, "-1.500(21)e-300"), (1.0, 1e-20, "1 +- 1.0e-20"),
                 (0.5, 0.0, "0.5(0)"), (0.5, np.inf, "0.5(inf)"), (0.581187, np.nan, "0.581187"), (np.nan, 0.1, "nan")):
             self.assertEqual(md.format_error(value, error), text)
+        self.assertEqual(md.format_error(*md.jackknife([1, 2, 4])), "2.33(88)")
         self.assertEqual(str(md.Fit(0.41234, 0.00312, 3.0, (4, 16), 9.51, 11)),
                          "0.4123(31), t = 4 to 16, chi^2 9.51 for 11 degrees of freedom")
 
