@@ -316,7 +316,7 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
                    "%s: links, solutions or modes can be converted, the content of this one is: %s",
                    o->in, content);
   MD_TRY(md_vectors_format_find(context, o->out, o->format, &format));
-  if (info->notes.run_count > 0 && md_vectors_count(info, false) == 0)
+  if (info->notes.run_count > 0 && md_vectors_count(info, true) == 0)
     return md_fail(context, MD_INPUT, "%s must hold a vector on all sites, got none", o->in);
   memcpy(request.global, info->header.dims, sizeof request.global);
   memcpy(request.grid, o->common.grid, sizeof request.grid);

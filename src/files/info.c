@@ -144,7 +144,7 @@ static md_status describe_other(md_context *context, md_report *report, const ch
   md_layout_request request = {0};
   md_datasets_found found = {0};
   md_geometry *geometry = NULL;
-  if (vectors && count == 0) {
+  if (vectors && md_vectors_count(info, true) == 0) {
     info->checksum = MD_CHECKSUM_UNREAD; /* nothing says how large its lattice is */
   } else if (vectors) {
     memcpy(request.global, d, sizeof request.global);
