@@ -207,13 +207,14 @@ __device__ inline void add_norms(norm_adder<T> norms[2], const sums<T> &c, int u
                                  unsigned assigned, const lane &at) {
 #pragma unroll
   for (int n = 0; n < batch<T>; n++) {
-    double weight = at.t < 3 && assigned >> n & 1u ? 1.0 : 0.0;
+    const bool counts = at.t < 3 && (assigned >> n & 1u); /* others may hold NaN */
+    double weight = 1.0;
     if constexpr (storage<T>::scaled)
-      weight *= __hiloint2double((2 * (of_site(unit, n) - 127) + 1023) << 20, 0);
+      weight = __hiloint2double((2 * (of_site(unit, n) - 127) + 1023) << 20, 0);
 #pragma unroll
     for (int row = 0; row < 2; row++) {
       const auto re = c[n][2 * row], im = c[n][2 * row + 1];
-      norms[row].add(weight * static_cast<double>(product_plus(re, re, im * im)));
+      norms[row].add(counts ? weight * static_cast<double>(product_plus(re, re, im * im)) : 0.0);
     }
   }
 }

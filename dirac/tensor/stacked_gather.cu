@@ -108,6 +108,7 @@ template <typename T, int TILE, bool FULL, ending END, int FIELDS> struct gather
   __device__ void run(norm_adder<T> norms[2]) const {
     sums<T> c;
     int common = 127;
+    float scale = 1.0f;
     uint32_t largest = 0;
     const bool measure = storage<T>::scaled && call.n_rhs > TILE;
     if constexpr (storage<T>::scaled)
@@ -120,11 +121,13 @@ template <typename T, int TILE, bool FULL, ending END, int FIELDS> struct gather
       if constexpr (END == ending::summed) add_norms<T>(norms, c, common, assigned(), at);
       float factor = 1.0f;
       if constexpr (storage<T>::scaled) {
-        const float scale = scale_of(measure ? largest : largest_of<T>(c, at), common, &factor);
-        if (skip == 0 && at.t == 0 && at.g < present) call.out_scale[my_site] = scale;
+        scale = scale_of(measure ? largest : largest_of<T>(c, at), common, &factor);
       }
       store<T, TILE, FULL>(c, call, factor, place(skip), assigned(), call.n_rhs - skip, at);
     }
+    /* Until then x, which may be out, is read by the old scale. */
+    __syncwarp();
+    if (storage<T>::scaled && at.t == 0 && at.g < present) call.out_scale[my_site] = scale;
   }
 };
 

@@ -140,15 +140,18 @@ static bool only_t_is_split(const md_geometry *g) {
 }
 
 /* The interior leaves out what reads the halo; the boundary, where the march takes it, is the first
- * and the last time slices, as many as hops reach. */
-static void set_march_range(const md_geometry *g, md_tensor_call *call, bool all, bool boundary) {
+ * and the last time slices, as many as hops reach. The geometry's halo may be deeper, for another
+ * action. */
+static void set_march_range(const tensor *s, md_tensor_call *call, bool all, bool boundary) {
+  const md_geometry *g = s->geometry;
+  const int reach = md_action_depth(s->request.action);
   for (int d = 0; d < MD_DIMS; d++) {
     const bool split = g->split[d];
-    const int inner = split && !all && !boundary ? g->depth : 0;
+    const int inner = split && !all && !boundary ? reach : 0;
     call->low[d] = inner, call->high[d] = call->local[d] - inner;
     call->stride[d] = (int)((split ? g->face_sites[d] : g->sites) / call->local[MD_T]);
   }
-  call->ends = boundary ? g->depth : 0;
+  call->ends = boundary ? reach : 0;
 }
 
 /* How many columns of a block are done before a message arrives that takes `expected_s`: hops move
@@ -220,10 +223,12 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
       .local = {s->geometry->local[0], s->geometry->local[1], s->geometry->local[2],
                 s->geometry->local[3]}};
   if (call.packing != MD_PACKING_STACKED) return md_tensor_tiles(context, &call);
-  const bool march = marches(s) && (!part || only_t_is_split(s->geometry));
+  /* With two link fields a march of all sites finds x, y and z periodic on the rank. */
+  const bool beyond = part || (all && s->terms > MD_DIRECTIONS && s->geometry->halo_sites > 0);
+  const bool march = marches(s) && (!beyond || only_t_is_split(s->geometry));
   if (step.norm2) call.norm2 = step.norm2->sum, call.units = step.norm2->units;
   if (!march) return (call.slices ? md_tensor_gather_spins : md_tensor_gather)(context, &call);
-  set_march_range(s->geometry, &call, all, part);
+  set_march_range(s, &call, all, part);
   if (asked->arrivals) {
     call.arrivals = *asked->arrivals;
     call.late[0] = 1 + columns_before(s, &context->gpu, call.arrivals.of[7].expected_s);

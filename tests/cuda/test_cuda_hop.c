@@ -12,6 +12,7 @@ typedef struct setting {
   md_reconstruct reconstruct;
   int n_rhs;
   md_action action;
+  md_packing packing; /* any but none: of backend tensor */
 } setting;
 
 /* Rounding of links, sources and results of the storage type, and of arithmetic in float. */
@@ -45,10 +46,12 @@ static void compare(md_context *context, const md_gauge *gauge, const setting *s
                                       .reconstruct = s->reconstruct,
                                       .n_rhs = s->n_rhs,
                                       .antiperiodic = true,
-                                      .action = s->action};
+                                      .action = s->action,
+                                      .packing = s->packing};
+  const char *backend = s->packing == MD_PACKING_NONE ? "cuda" : "tensor";
   md_dirac oracle, dirac;
   MD_REQUIRE(context, md_dirac_create(context, gauge, "cpu_ref", &exact, &oracle));
-  MD_REQUIRE(context, md_dirac_create(context, gauge, "cuda", &request, &dirac));
+  MD_REQUIRE(context, md_dirac_create(context, gauge, backend, &request, &dirac));
   dirac.overlap = overlap;
   for (int parity = 0; parity < MD_PARITIES; parity++) {
     for (int plain = 0; plain < 2; plain++) {
@@ -86,8 +89,10 @@ static void all_formats(md_context *context, const md_gauge *gauge, int n_rhs) {
   for (int p = 0; p < MD_PRECISIONS; p++)
     for (int r = MD_RECONSTRUCT_18; r <= MD_RECONSTRUCT_8; r++)
       if (!left_out(context, p, r + n_rhs))
-        compare(context, gauge,
-                &(setting){(md_precision)p, (md_reconstruct)r, n_rhs, MD_ACTION_NAIVE}, true);
+        compare(
+            context, gauge,
+            &(setting){(md_precision)p, (md_reconstruct)r, n_rhs, MD_ACTION_NAIVE, MD_PACKING_NONE},
+            true);
 }
 
 static const int extents[][4] = {{4, 4, 4, 4}, {6, 4, 2, 8}, {16, 6, 4, 4}, {8, 2, 4, 6}};
@@ -107,7 +112,8 @@ static void agrees_with_oracle(void **state) {
       md_test_random_gauge(context, g, 3, &gauge);
       all_formats(context, &gauge, 1);
       all_formats(context, &gauge, i == 0 ? 3 : i == 1 ? 8 : i == 2 ? 16 : 6);
-      compare(context, &gauge, &(setting){MD_HALF, MD_RECONSTRUCT_12, 1, MD_ACTION_NAIVE}, false);
+      compare(context, &gauge,
+              &(setting){MD_HALF, MD_RECONSTRUCT_12, 1, MD_ACTION_NAIVE, MD_PACKING_NONE}, false);
       md_gauge_destroy(&gauge);
       md_geometry_destroy(g);
     }
@@ -130,10 +136,34 @@ static void long_links_agree_with_oracle(void **state) {
         for (size_t k = 0; k < sizeof many / sizeof *many; k++)
           if (!left_out(context, p, (int)k))
             compare(context, fields,
-                    &(setting){(md_precision)p, MD_RECONSTRUCT_18, many[k], MD_ACTION_HISQ}, k % 2);
+                    &(setting){(md_precision)p, MD_RECONSTRUCT_18, many[k], MD_ACTION_HISQ,
+                               MD_PACKING_NONE},
+                    k % 2);
       md_test_destroy_links(MD_ACTION_HISQ, fields);
       md_geometry_destroy(g);
     }
+}
+
+/* Marches, on lattices whose halo is as deep as their hops or, for another action, deeper. */
+static void marches_agree_with_oracle(void **state) {
+  md_context *context = *state;
+  static const int large[][MD_DIMS] = {{16, 16, 16, 16}, {32, 32, 16, 8}};
+  static const md_action actions[] = {MD_ACTION_NAIVE, MD_ACTION_HISQ};
+  for (int i = 0; i < 2; i++)
+    for (int halo = i; halo < 2; halo++)
+      for (int a = 0; a < 2; a++) {
+        if (!md_test_fits(context, large[i][0], large[i][1], large[i][2], large[i][3])) continue;
+        md_gauge fields[MD_MOST_LINK_FIELDS];
+        md_geometry *g = md_test_deep_geometry(context, large[i], NULL, halo == 1);
+        md_test_random_links(context, g, actions[a], 3, fields);
+        for (int overlap = 0; overlap < 2; overlap++)
+          compare(context, fields,
+                  &(setting){overlap ? MD_DOUBLE : MD_HALF, MD_RECONSTRUCT_18, 8, actions[a],
+                             MD_PACKING_STACKED},
+                  overlap == 1);
+        md_test_destroy_links(actions[a], fields);
+        md_geometry_destroy(g);
+      }
 }
 
 /* Long links of 13 and 9 reals, counted from the first on: 1 right-hand side, those whose links
@@ -146,7 +176,9 @@ static void phased_links_agree(md_context *context, const md_gauge fields[MD_MOS
       for (size_t k = first; k < last && k < sizeof many / sizeof *many; k++)
         if (!left_out(context, p + r, (int)k))
           compare(context, fields,
-                  &(setting){(md_precision)p, (md_reconstruct)r, many[k], MD_ACTION_HISQ}, k % 2);
+                  &(setting){(md_precision)p, (md_reconstruct)r, many[k], MD_ACTION_HISQ,
+                             MD_PACKING_NONE},
+                  k % 2);
 }
 
 /* As large as the fat ones, so that an error of theirs is seen. */
@@ -274,6 +306,7 @@ static void scaled_types_have_no_range(void **state) {
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(agrees_with_oracle),
                                     cmocka_unit_test(long_links_agree_with_oracle),
+                                    cmocka_unit_test(marches_agree_with_oracle),
                                     cmocka_unit_test(links_with_a_phase_agree_with_oracle),
                                     cmocka_unit_test(own_long_links_agree_with_oracle),
                                     cmocka_unit_test(other_long_links_are_refused),
