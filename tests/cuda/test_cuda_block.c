@@ -101,11 +101,21 @@ static void check(md_context *context, const md_geometry *g, int n) {
   drop(&z);
 }
 
+/* More than 32 right-hand sides in double need two matrices of 64 KiB in shared memory. */
 static void as_on_the_host(void **state) {
   md_context *context = *state;
   static const int rhs[] = {2, 3, 8, 12, 16, 17, 32, 48, 64};
+  MD_REQUIRE(context, md_device_open(context));
+  const int served = context->gpu.block_shared_bytes < 128 * 1024 ? 7 : 9;
   md_geometry *g = md_test_geometry(context, 4, 4, 8, 4, false);
-  for (size_t k = 0; k < sizeof rhs / sizeof *rhs; k++) check(context, g, rhs[k]);
+  for (int k = 0; k < served; k++) check(context, g, rhs[k]);
+  for (int k = served; k < 9; k++) {
+    const md_field_shape shape = {MD_DOUBLE, MD_DEVICE, MD_FERMION_REALS, rhs[k], true, false};
+    md_block *refused;
+    assert_int_equal(md_block_create(context, &shape, &refused), MD_ENVIRONMENT);
+    assert_non_null(strstr(context->message, "use at most 32 right-hand sides"));
+    md_block_destroy(refused);
+  }
   md_geometry_destroy(g);
 }
 

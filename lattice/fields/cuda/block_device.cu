@@ -23,7 +23,24 @@ void destroy(void *state) {
   md_device_free_pinned(d->values);
   md_device_free_pinned(d->serials);
   delete[] d->staging;
+  delete[] d->one;
   delete d;
+}
+
+/* An update in one pass takes three matrices in double, which not every GPU has room for. */
+md_status fit_matrices(md_context *context, device_block *d, int n) {
+  const int groups = md_block_groups(n), room = context->gpu.block_shared_bytes;
+  const int matrix = 64 * groups * groups * (int)sizeof(double2);
+  if (room < 2 * matrix)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "a block of %d right-hand sides in double needs %d bytes of shared memory, a "
+                   "block of threads of the GPU of rank %d has %d; use at most 32 right-hand sides",
+                   n, 2 * matrix, context->rank, room);
+  if (room >= 3 * matrix) return MD_OK;
+  d->one = new (std::nothrow) double[2 * (size_t)n * n]();
+  if (!d->one) return md_fail_memory(context, 2 * (size_t)n * n * sizeof *d->one, "a block");
+  for (int i = 0; i < n; i++) d->one[2 * ((size_t)i * n + i)] = 1.0;
+  return MD_OK;
 }
 
 md_status create(md_context *context, const md_field_shape *shape, void **state) {
@@ -39,6 +56,7 @@ md_status create(md_context *context, const md_field_shape *shape, void **state)
   if (!d) return md_fail_memory(context, sizeof *d, "block operations");
   MD_TRY(md_device_open(context));
   const int side = (n + SIDE - 1) / SIDE, groups = md_block_groups(n);
+  if (shape->precision == MD_DOUBLE) MD_TRY(fit_matrices(context, d, n));
   d->n = n;
   d->blocks = BLOCKS_EACH * context->gpu.multiprocessors;
   d->tiles = side * (side + 1) / 2;
@@ -146,6 +164,14 @@ md_status run(md_context *context, device_block *d, md_field *y, const md_block_
 md_status update(md_context *context, void *state, md_field *y, const md_block_step *s) {
   device_block *d = (device_block *)state;
   const int groups = md_block_groups(d->n);
+  if (s->z && d->one) {
+    md_block_step to_z = {}, rest = *s;
+    to_z.b = d->one, to_z.x = y, to_z.a = s->c;
+    to_z.slot = -1, to_z.backwards = s->backwards;
+    rest.z = NULL;
+    MD_TRY(update(context, state, s->z, &to_z));
+    return update(context, state, y, &rest);
+  }
   MD_TRY(y->precision != MD_DOUBLE
              ? md_block_narrow_update(context, d, y, s, NULL, partial_of(d, s->slot))
          : groups == 8 ? run<8>(context, d, y, s)

@@ -255,6 +255,7 @@ struct device_block {
   double *partial;      /* [slot][tile][block][TILE] */
   double2 *matrices;    /* MD_BLOCK_ADDED of staged_matrix, on the device */
   double2 *staging;     /* the same on the host */
+  double *one;          /* that of ones, where z takes a pass of its own; else NULL */
   double *values;       /* [slot][tile][TILE], page-locked */
   long long *serials;   /* [slot][tile][ADDERS], page-locked */
   long long serial, of_slot[MD_BLOCK_SLOTS];
