@@ -5,6 +5,8 @@ struct and zlib, and checks what they mean in MILC's convention. No line of it i
     read_vectors.py solves LINKS.lime MASS FILE  (2 m + D') x = b for the pairs of a SciDAC file
     read_vectors.py modes LINKS.lime FILE        -D' D' v = value v on even sites, all sites of odd zero
     read_vectors.py same FILE FILE...            the vectors of all are those of the first, but for rounding
+    read_vectors.py source FILE OUT [DIMS]       writes the first source of a SciDAC file alone, with DIMS as if it
+                                                 were on a part of a lattice "X Y Z T"
 """
 import re
 import struct
@@ -173,6 +175,21 @@ def same(paths):
             assert norm([ai - bi for ai, bi in zip(a, b)]) <= 1e-6 * norm(a), path
 
 
+def source(path, out, dims=None):
+    with open(path, "rb") as file:
+        data = file.read()
+    at = 0
+    with open(out, "wb") as file:
+        for n in range(6):  # two of the file, four of the vector
+            head, length = data[at : at + 144], struct.unpack(">Q", data[at + 8 : at + 16])[0]
+            body = data[at + 144 : at + 144 + length]
+            if dims:
+                body = re.sub(rb"<dims>.*</dims>", b"<dims>%s </dims>" % dims.encode(), body)
+                body = body.replace(b"<recordtype>0<", b"<recordtype>1<")
+            file.write(head[:8] + struct.pack(">Q", len(body)) + head[16:] + body + bytes(-len(body) % 8))
+            at += 144 + (length + 7) // 8 * 8
+
+
 what, arguments = sys.argv[1], sys.argv[2:]
 if what == "sums":
     read_vectors(arguments[0])
@@ -182,5 +199,7 @@ elif what == "modes":
     modes(*arguments)
 elif what == "same":
     same(arguments)
+elif what == "source":
+    source(*arguments)
 else:
     sys.exit(__doc__)

@@ -140,6 +140,16 @@ refuses 2 'JSON is cut short' 1 info bad --quiet
 cat x.milc x.milc >bad
 on 1 info bad 2>&1 | grep -q 'the vectors end 36988 bytes before the file' || complain "a file that is too long"
 
+# A source alone is verified; one on a part of a lattice that no file this short fills is not read.
+on 1 solve a.h5 --mass 1 --quiet --source random:7 --output r.lime && read_vectors source r.lime alone.lime
+read_vectors source r.lime vast.lime "1000 1000 1000 1000"
+if [ -f vast.lime ]; then
+  on 1 info alone.lime --quiet --json i.json && [ "$(key checksum i.json)" = '"ok"' ] || complain "a source alone: $(key checksum i.json)"
+  (ulimit -v 8000000 && on 1 info vast.lime --quiet --json i.json) && [ "$(key checksum i.json)" = '"unread"' ] || complain "a vast lattice: $(key checksum i.json)"
+  refuses 2 'must hold 1 to 128 solutions, got 0' 1 convert alone.lime alone.h5
+  refuses 2 'must hold a vector on all sites, got none' 1 convert vast.lime vast.h5
+fi
+
 # What does not fit.
 refuses 2 'a file of links is needed, the content of this one is: vectors' 1 solve x.lime --mass 1
 refuses 2 'a file of links is needed, the content of this one is: modes' 1 solve m6.h5 --mass 1
