@@ -54,6 +54,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   const md_backend *b = dirac->backend;
   halo.half_spinors = md_action_has_spin(request->action);
   halo.rounds_half_spinors = b->rounds_half_spinors;
+  halo.depth = md_action_depth(request->action); /* the lattice may serve another one too */
   if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;
   halo.awaited = status == MD_OK && b->awaits && b->awaits(dirac->state);
   if (status == MD_OK)

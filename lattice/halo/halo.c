@@ -169,6 +169,20 @@ static md_status create(md_context *context, md_halo *halo, const md_halo_reques
   return plan->check ? say_cost_of_check(halo) : MD_OK;
 }
 
+/* The messages that bring sites at most `depth` away, and of each the slabs that do: a message
+ * begins with the nearest. */
+static void take_channels(md_halo *halo, const md_geometry *g, int depth) {
+  halo->plan.channel = halo->channel;
+  for (int m = 0; m < g->messages; m++) {
+    md_halo_message *c = &halo->channel[halo->plan.channels];
+    *c = g->message[m];
+    const int d = c->direction % MD_DIMS, nearer = (c->distance - 1) * g->local[d];
+    const int64_t most = (depth - nearer) * g->face_sites[d];
+    if (c->sites > most) c->sites = most;
+    halo->plan.channels += c->sites > 0;
+  }
+}
+
 md_status md_halo_create(md_context *context, const md_geometry *geometry,
                          const md_field_shape *shape, const md_halo_request *request,
                          md_halo **halo) {
@@ -181,8 +195,7 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->plan.awaited = request && request->awaited;
     h->plan.geometry = geometry;
     h->plan.shape = *shape;
-    h->plan.channels = geometry->messages;
-    h->plan.channel = geometry->message;
+    take_channels(h, geometry, request && request->depth ? request->depth : geometry->depth);
     status = create(context, h, request);
   }
   if (status != MD_OK) {

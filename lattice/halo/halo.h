@@ -11,6 +11,7 @@ typedef struct md_halo md_halo;
 /* How the halos of a run are to travel. */
 typedef struct md_halo_request {
   const char *transport; /* a name of the table, or "auto" */
+  int depth;             /* sites of the zones that are filled, from the rank outward; 0: all */
   bool check;          /* every message carries a number and a hash of its bytes, which the receiver
                           verifies; what that costs an exchange is measured and printed */
   size_t copied_bytes; /* `peer`: exchanges without checks of at least so many bytes on a rank go by

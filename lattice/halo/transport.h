@@ -7,7 +7,7 @@ typedef struct md_halo_plan {
   const md_geometry *geometry;
   md_field_shape shape;
   int channels;
-  const md_halo_message *channel; /* the geometry's list */
+  const md_halo_message *channel; /* what is asked for of the geometry's list, in its order */
   const struct md_transport *transport;
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
@@ -63,7 +63,8 @@ struct md_halo {
   const md_transport *transport;
   char reason[1024]; /* why it was taken: "asked for", or what speaks against each faster one */
   md_halo_plan plan;
-  void *state; /* of the transport; NULL where nothing is split */
+  md_halo_message channel[MD_MOST_MESSAGES]; /* of the plan */
+  void *state;                               /* of the transport; NULL where nothing is split */
 };
 
 /* The messages of a halo exchange: the planes of a surface one after another, or its sites, or the

@@ -42,13 +42,19 @@ static void expected_hop(md_context *context, bench *b, const md_hop_end *e, md_
   md_field_destroy(&source);
 }
 
-static void set_up(md_context *context, const backend_case *c, const int n[4], bool self_halo,
+/* What may be a halo in directions that no rank grid divides, as deep as the hops or for another
+ * action too. */
+typedef enum halo_kind { NO_HALO, OWN_HALO, DEEPER_HALO, HALO_KINDS } halo_kind;
+
+static void set_up(md_context *context, const backend_case *c, const int n[4], halo_kind halo,
                    int parity, bench *b) {
   const md_backend_request *r = &c->request;
   const md_backend_request request = {
       .n_rhs = r->n_rhs, .antiperiodic = r->antiperiodic, .action = r->action, .twist = r->twist};
   md_field random;
-  b->g = md_test_action_geometry(context, c->request.action, n, self_halo);
+  b->g = halo == DEEPER_HALO
+             ? md_test_deep_geometry(context, n, NULL, true)
+             : md_test_action_geometry(context, c->request.action, n, halo == OWN_HALO);
   md_test_random_links(context, b->g, c->request.action, 3, b->gauge);
   case_dirac(context, c, b->gauge, &b->dirac);
   MD_REQUIRE(context, md_dirac_create(context, b->gauge, "cpu_ref", &request, &b->oracle));
@@ -114,14 +120,24 @@ static bool is_wanted(const md_context *context, const backend_case *c, size_t l
   return (plain && few) || ((plain || few) && chosen);
 }
 
+/* A lattice that also serves an action of longer hops costs no longer messages. */
+static void check_depth(md_context *context, const backend_case *c, const int n[4], bench *b) {
+  bench own;
+  set_up(context, c, n, OWN_HALO, MD_EVEN, &own);
+  assert_int_equal(md_halo_bytes(b->dirac.halo), md_halo_bytes(own.dirac.halo));
+  tear_down(&own);
+}
+
 static void run(md_context *context, const backend_case *c) {
   for (size_t l = 0; l < sizeof lattices / sizeof *lattices; l++)
-    for (int self_halo = 0; self_halo < 2; self_halo++)
+    for (int halo = 0; halo < HALO_KINDS; halo++)
       for (int parity = 0; parity < MD_PARITIES; parity++) {
         const int *n = lattices[l];
         bench b;
         if (!is_wanted(context, c, l) || !md_test_fits(context, n[0], n[1], n[2], n[3])) continue;
-        set_up(context, c, n, self_halo, parity, &b);
+        if (halo == DEEPER_HALO && (l != 1 || md_action_depth(c->request.action) > 1)) continue;
+        set_up(context, c, n, (halo_kind)halo, parity, &b);
+        if (halo == DEEPER_HALO) check_depth(context, c, n, &b);
         const md_hop_end end = {.x = &b.x, .a = 0.3, .b = -1.7};
         const md_hop_end in_place = {.x = &b.out, .a = 0.3, .b = -1.7};
         check(context, c, &b, NULL);
