@@ -42,12 +42,16 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
   return s->kind->residual(context, s);
 }
 
-/* What a solution begins from: y, or x_e where y is apart. */
+/* What a solution begins from: y, or x_e where y is apart; zero where the source is. */
 static md_status take_guess(md_context *context, md_system *s, const md_field *guess) {
   md_field *to = s->is_apart ? &s->base : md_system_y(s);
   md_status status = MD_OK;
   if (s->is_apart) status = md_field_create(context, s->a->geometry, &s->a->shape, MD_EVEN, to);
-  return md_agree(context, status == MD_OK ? md_field_widen(context, to, guess) : status);
+  MD_TRY(md_agree(context, status == MD_OK ? md_field_widen(context, to, guess) : status));
+  double none[MD_MAX_RHS], kept[MD_MAX_RHS];
+  for (int r = 0; r < to->n_rhs; r++) none[r] = 0.0, kept[r] = s->b_norm[r] > 0.0;
+  md_linear_axpby(none, to, kept, to);
+  return MD_OK;
 }
 
 /* work[0] = c of the system, less A times what is known of the solution, which is put into y. */

@@ -447,7 +447,7 @@ static md_status finish(reader *r, md_common_options *common) {
     md_option *o = &r->options[i];
     char label[LABEL_BYTES];
     snprintf(label, sizeof label, "--%s", o->name);
-    if (o->required && !o->seen && !common->print_config)
+    if (o->required && !o->seen && !r->from_deck[i] && !common->print_config)
       return md_fail(r->context, MD_INPUT, "%s needs --%s %s%s; see minidirac %s --help", command,
                      o->name, o->argument ? o->argument : o->choices,
                      o->positional ? ", with or without the flag" : "", command);

@@ -97,7 +97,8 @@ md_status md_study_modes_name(md_context *context, const md_study *s, int lattic
   static const char *const words[WORDS] = {"{lattice}", "{name}", "{action}"};
   const char *path = s->lattice[lattice].name, *base = md_base_of(path), *dot = strrchr(base, '.');
   const char *of_action = md_action_name((md_action)s->options.actions.value[action]);
-  const size_t suffix = dot && dot != base ? strlen(dot) : 0;
+  const bool counts = dot && strspn(dot + 1, "0123456789") == strlen(dot + 1); /* cfg.100 */
+  const size_t suffix = dot && dot != base && !counts ? strlen(dot) : 0;
   const char *from[WORDS] = {path, base, of_action};
   const size_t length[WORDS] = {strlen(path) - suffix, strlen(base) - suffix, strlen(of_action)};
   bool whole = true;
@@ -118,6 +119,7 @@ md_status md_study_modes_name(md_context *context, const md_study *s, int lattic
  * actions would share one. Local, same on all ranks. */
 static md_status list_modes(md_context *context, const md_study *s, md_made_files *files) {
   const char *pattern = s->options.deflate;
+  const size_t first = files->count;
   if (!pattern) return MD_OK;
   if (s->lattices > 1 && !strstr(pattern, "{lattice}") && !strstr(pattern, "{name}"))
     return md_fail(
@@ -135,6 +137,12 @@ static md_status list_modes(md_context *context, const md_study *s, md_made_file
     for (int a = 0; a < s->options.actions.count; a++) {
       char name[MD_STUDY_NAME_BYTES];
       MD_TRY(md_study_modes_name(context, s, k, a, name));
+      for (size_t i = first; i < files->count; i++)
+        if (strcmp(files->file[i].path, name) == 0)
+          return md_fail(context, MD_INPUT,
+                         "modes belong to one lattice and action, and --deflate '%s' names %s for "
+                         "two; rename the lattices so that {name} or {lattice} differs",
+                         pattern, name);
       MD_TRY(md_made_files_add(context, files, "--deflate", name, MD_FILE_INPUT));
     }
   return MD_OK;

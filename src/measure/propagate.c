@@ -213,6 +213,7 @@ static double weight_of(double mass) {
 static md_status solve_apart(work *w) {
   const md_study_options *o = &w->s->options;
   md_equation *e = &w->of;
+  const bool walls = md_action_get((md_action)o->actions.value[w->action])->walls;
   double begin = 0.0, weights = 0.0;
   for (int m = 0; m < o->masses.count; m++) weights += weight_of(o->masses.value[m]);
   for (int m = 0; m < o->masses.count; m++) {
@@ -227,9 +228,9 @@ static md_status solve_apart(work *w) {
                                  .inner = o->run.mixed ? &e->inner : NULL,
                                  .modes = w->modes,
                                  .midpoint = w->midpoint->components ? w->midpoint : NULL,
-                                 /* of the mass before: x is read before it is assigned */
-                                 .guess =
-                                     m > 0 && !w->midpoint->components ? &e->x[MD_EVEN] : NULL};
+                                 /* of the mass before: x is read before it is assigned; what
+                                    walls leave there is the quark of four dimensions */
+                                 .guess = m > 0 && !walls ? &e->x[MD_EVEN] : NULL};
     md_solver_options_apply(&o->how, &request);
     if (md_counts(w->context) && request.precondition == MD_PRECONDITION_MODES)
       request.precondition = MD_PRECONDITION_NONE; /* it is of the modes, which are not read yet */

@@ -280,6 +280,7 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
   md_report_geometry(report, run->links.geometry);
   if (o->run.lattice) cJSON_AddStringToObject(report->root, "lattice", o->run.lattice);
   cJSON_AddStringToObject(report->root, "action", o->run.physics.action);
+  cJSON_AddStringToObject(report->root, "boundary", o->run.boundary);
   md_action_links_report(report->root, &o->run.physics, &run->links);
   md_report_add(report->root,
                 "transport=%s mass=%g histogram_lowest_log10=%g histogram_step_log10=%g "

@@ -155,7 +155,7 @@ static void refuses_in_a_deck_with_the_line(void **state) {
 static void defaults_of_a_deck_are_not_given(void **state) {
   md_context *context = *state;
   char path[] = "/tmp/deckXXXXXX", line[64];
-  const char deck[] = "[test]\nfile = x\n[defaults]\ncounts = 7\nkind = two\nfast = true\n";
+  const char deck[] = "[defaults]\nfile = x\ncounts = 7\nkind = two\n[test]\nfast = true\n";
   values v;
   if (context->rank == 0) {
     const int file = mkstemp(path);
@@ -167,7 +167,8 @@ static void defaults_of_a_deck_are_not_given(void **state) {
   MD_REQUIRE(context, read_words(context, line, &v));
   assert_true(v.counts.count == 1 && v.counts.value[0] == 7 && v.fast);
   assert_string_equal(v.kind, "one");
-  assert_true(v.seen_file && !v.seen_counts);
+  assert_string_equal(v.file, "x");
+  assert_true(!v.seen_file && !v.seen_counts);
   md_barrier(context);
   if (context->rank == 0) unlink(path);
 }

@@ -190,6 +190,19 @@ static void begins_from_a_guess(void **state) {
   MD_REQUIRE(context, solve_mixed(context, &p, MD_SINGLE, &from, &again));
   assert_true(again.converged && again.iterations > 0);
   md_require_at_most(again.history[0], 0.5, "residual of the guess");
+  md_solver_result_free(&again);
+  const double none[] = {0, 0, 0}, kept[] = {0, 1, 1}; /* no source: a solution that is known */
+  double norm2[3];
+  for (int parity = 0; parity < MD_PARITIES; parity++)
+    md_linear_axpby(none, &p.b[parity], kept, &p.b[parity]);
+  md_dirac dirac;
+  from.mass = block.mass;
+  problem_dirac(context, &p, "cpu_simd", MD_DOUBLE, &dirac);
+  MD_REQUIRE(context, md_solve_cg(context, &dirac, &dirac, &from, p.x, p.b, &again));
+  md_dirac_destroy(&dirac);
+  assert_true(again.converged && again.rhs_iterations[0] == 0 && again.rhs_iterations[1] > 0);
+  MD_REQUIRE(context, md_linear_norm2(context, &p.x[MD_EVEN], NULL, norm2));
+  assert_true(norm2[0] == 0.0 && norm2[1] > 0.0);
   md_solver_result_free(&first);
   md_solver_result_free(&again);
   problem_drop(&p);

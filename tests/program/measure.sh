@@ -213,6 +213,9 @@ for solver in fcg gcr; do
 done
 cp cfg2.h5 copy.h5 && cp naive.cfg1.h5 naive.copy.h5 && mkdir sub && cp cfg1.h5 sub/cfg1.v2.h5 && cp naive.cfg1.h5 sub/cfg1.v2.modes
 on 1 $one --lattices sub/cfg1.v2.h5 --deflate '{lattice}.modes' --output sub.h5 || complain "{lattice}: exit $?"
+for n in 1 2; do cp cfg$n.h5 n.$n && cp naive.cfg$n.h5 naive.n.$n.h5 && cp cfg$n.h5 twin.v$n; done
+on 1 $one --lattices 'n.1 n.2' --deflate 'naive.{name}.h5' --output numbers.h5 || complain "names that end in numbers: exit $?"
+refuses 2 'names twin.modes for two' 2 $one --lattices 'twin.v1 twin.v2' --deflate '{name}.modes' --output bad3.h5
 for ranks in 1 2; do
   refuses 2 'naive.copy.h5 must have the lattice checksum of this run' $ranks $one --lattices 'cfg1.h5 copy.h5' --deflate '{action}.{name}.h5' --output bad3.h5
   rm bad3.h5

@@ -75,6 +75,8 @@ for k in pion_correlator midpoint_correlator residual_mass; do
 done
 solved odd 1 --action domainwall --mass 0.3 --Ls 3
 [ -z "$(value residual_mass odd)$(value ward_deviation odd)" ] || complain "three slices have no middle, got $(value residual_mass odd)"
+on 1 measure --lattices "$lattice" --actions domainwall --Ls 3 --masses 0.2,0.3 --quiet --output "$work/odd.h5" --json "$work/odd_study.json" ||
+  complain "measure of three slices and two masses: exit $?"
 on 1 generate --quiet --dims 2x2x2x2 --start hot --output "$work/two.h5" || complain "a lattice of two time slices"
 lattice=$work/two.h5 solved two 1 --action domainwall --mass 0.3 --Ls 4
 below "$(value ward_deviation two)" 1e-8 || complain "two time slices: Ward identity off by $(value ward_deviation two)"
