@@ -25,6 +25,16 @@ md_status md_dirac_create(md_context *context, const md_gauge *gauge, const char
   return md_dirac_create_over(context, gauge, backend, request, NULL, dirac);
 }
 
+/* Ranks may lie on unlike machines, and each has chosen for its own: all take the first one's. */
+static void take_first_choice(const md_context *context, md_dirac *dirac) {
+  int chosen[] = {0, (int)dirac->request.packing, dirac->request.n_rhs};
+  while (md_backends()[chosen[0]] != dirac->backend) chosen[0]++;
+  md_broadcast(context, chosen, sizeof chosen);
+  dirac->backend = md_backends()[chosen[0]];
+  dirac->request.packing = (md_packing)chosen[1];
+  dirac->request.n_rhs = chosen[2];
+}
+
 md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const char *backend,
                                const md_backend_request *request, const md_halo_request *how,
                                md_dirac *dirac) {
@@ -32,6 +42,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   MD_TRY(
       md_agree(context, md_backend_choose(context, backend, gauge->geometry->local, &dirac->request,
                                           &dirac->backend, &dirac->packing_reason)));
+  take_first_choice(context, dirac);
   request = &dirac->request;
   MD_TRY(md_agree(context, check_depth(context, gauge, request->action)));
   md_links links;

@@ -317,6 +317,12 @@ static bool goes_alone(md_context *context, const char *backend, const int *loca
          (context->ranks == 1 || md_precision_bytes(request->precision) == 2);
 }
 
+/* Ranks may lie on unlike machines. */
+static bool of_first_rank(const md_context *context, bool own) {
+  md_broadcast(context, &own, sizeof own);
+  return own;
+}
+
 void md_solver_part_request(md_context *context, const char *backend, const int *local,
                             md_backend_request *request) {
   enum { MOST = 16, FULL = 15 }; /* columns of a tile */
@@ -324,7 +330,7 @@ void md_solver_part_request(md_context *context, const char *backend, const int 
   const char *reason;
   md_backend_request whole = *request, part = *request;
   if (request->packing != MD_PACKING_AUTO || !request->pads) return;
-  if (goes_alone(context, backend, local, request)) {
+  if (of_first_rank(context, goes_alone(context, backend, local, request))) {
     request->n_rhs = 1;
     return;
   }
@@ -335,11 +341,11 @@ void md_solver_part_request(md_context *context, const char *backend, const int 
    * (bench/h200/choice, bench/h100/choice). In 16 bits 9 of 16 are faster. */
   if (request->precision == MD_DOUBLE && part.n_rhs < FULL) return;
   const int asked = part.n_rhs;
-  if (md_backend_choose(context, backend, local, &whole, &found, &reason) == MD_OK &&
-      md_backend_choose(context, backend, local, &part, &found, &reason) == MD_OK &&
-      part.packing != whole.packing &&
-      !(request->precision == MD_DOUBLE && md_memory_is_slow(&context->gpu)))
-    request->n_rhs = asked;
+  const md_status one = md_backend_choose(context, backend, local, &whole, &found, &reason);
+  const md_status other = md_backend_choose(context, backend, local, &part, &found, &reason);
+  const bool slow = request->precision == MD_DOUBLE && md_memory_is_slow(&context->gpu);
+  const bool gains = one == MD_OK && other == MD_OK && part.packing != whole.packing && !slow;
+  if (of_first_rank(context, gains)) request->n_rhs = asked;
 }
 
 /* What md_solve_cg makes of its operators. */

@@ -196,12 +196,13 @@ static md_status create(md_context *context, const md_field_shape *shape, void *
   const size_t threads = (size_t)b->threads, sums = sums_of(b) * MD_BLOCK_SLOTS;
   const size_t reals = MATRICES * 2 * square_of(b) + threads * share_of(b);
   b->workers = calloc(threads, sizeof *b->workers);
-  b->sums = calloc(threads * sums, sizeof *b->sums);
-  if (!b->workers || !b->sums)
-    return md_fail_memory(context, threads * sums * sizeof *b->sums, "sums of a block");
+  if (!b->workers) return md_fail_memory(context, threads * sizeof *b->workers, "a block");
+  const size_t sum_bytes = threads * sums * sizeof *b->sums;
+  MD_TRY(md_allocate(context, sum_bytes, "sums of a block", (void **)&b->sums));
   MD_TRY(md_allocate(context, reals * sizeof(double), "block operations", (void **)&b->memory));
   if (md_counts(context)) return MD_OK;
   memset(b->memory, 0, reals * sizeof(double));
+  memset(b->sums, 0, sum_bytes);
   share_out(b);
   return MD_OK;
 }

@@ -6,6 +6,8 @@
 #include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
 
+#include <stdlib.h>
+
 enum {
   DIRECT = PRECISION == MD_DOUBLE || PRECISION == MD_SINGLE, /* arithmetic in the stored type */
   MOST_LANES = 2 * MD_MAX_RHS,
@@ -197,10 +199,11 @@ typedef struct spread_steps {
   MD_REAL a[MD_LINEAR_MOST_STEPS][MOST_LANES], b[MD_LINEAR_MOST_STEPS][MOST_LANES];
 } spread_steps;
 
+/* buffer: of two strips, `apart` reals from each other. */
 static inline void cg_update_strip(const spread_steps *by, int steps, const strip *rs, md_field *p,
-                                   md_field *x, int64_t site, MD_REAL (*buffer)[BUFFER]) {
-  const strip xs = strip_load(x, site, sites_from(x, site), buffer[0]);
-  const strip ps = strip_load(p, site, sites_from(x, site), buffer[1]);
+                                   md_field *x, int64_t site, MD_REAL *buffer, size_t apart) {
+  const strip xs = strip_load(x, site, sites_from(x, site), buffer);
+  const strip ps = strip_load(p, site, sites_from(x, site), buffer + apart);
   for (int c = 0; c < xs.planes; c++) {
     MD_REAL *to_x = xs.at + c * xs.distance, *to_p = ps.at + c * ps.distance;
     for (int j = 0; j < steps; j++) {
@@ -215,6 +218,27 @@ static inline void cg_update_strip(const spread_steps *by, int steps, const stri
   strip_store(p, &ps);
 }
 
+/* A thread's part of the first `now` solutions. */
+static void cg_update_strips(const spread_steps *by, int now, int steps, const md_field *const *r,
+                             md_field *const *p, md_field *const *x, MD_REAL *buffer,
+                             size_t apart) {
+#pragma omp for schedule(static) nowait
+  for (int64_t i = 0; i < r[0]->sites; i += sites_per_strip(r[0])) {
+    strip rs[MD_LINEAR_MOST_STEPS];
+    for (int j = 0; j < steps; j++)
+      rs[j] = strip_load(r[j], i, sites_from(r[j], i), buffer + (2 + (size_t)j) * apart);
+    for (int k = 0; k < now; k++) cg_update_strip(&by[k], steps, rs, p[k], x[k], i, buffer, apart);
+  }
+}
+
+/* The same where no memory is to be had, with more of the stack than every thread has. */
+static __attribute__((noinline)) void cg_update_on_stack(const spread_steps *by, int now, int steps,
+                                                         const md_field *const *r,
+                                                         md_field *const *p, md_field *const *x) {
+  MD_REAL buffer[(MD_LINEAR_MOST_STEPS + 2) * BUFFER];
+  cg_update_strips(by, now, steps, r, p, x, buffer, BUFFER);
+}
+
 static void cg_updates(int count, int steps, const double *const *a, const double *const *b,
                        const md_field *const *r, md_field *const *p, md_field *const *x) {
   const int now = count < TOGETHER ? count : TOGETHER;
@@ -226,14 +250,14 @@ static void cg_updates(int count, int steps, const double *const *a, const doubl
     }
 #pragma omp parallel
   {
-    MD_REAL buffer[MD_LINEAR_MOST_STEPS + 2][BUFFER];
-#pragma omp for schedule(static) nowait
-    for (int64_t i = 0; i < r[0]->sites; i += sites_per_strip(r[0])) {
-      strip rs[MD_LINEAR_MOST_STEPS];
-      for (int j = 0; j < steps; j++)
-        rs[j] = strip_load(r[j], i, sites_from(r[j], i), buffer[2 + j]);
-      for (int k = 0; k < now; k++) cg_update_strip(&by[k], steps, rs, p[k], x[k], i, buffer);
-    }
+    const size_t reals = (size_t)sites_per_strip(r[0]) * (size_t)(r[0]->components * r[0]->n_rhs);
+    const size_t apart = DIRECT ? 1 : reals + BUFFER - MOST_REALS;
+    MD_REAL *buffer = malloc(((size_t)steps + 2) * apart * sizeof *buffer);
+    if (buffer)
+      cg_update_strips(by, now, steps, r, p, x, buffer, apart);
+    else
+      cg_update_on_stack(by, now, steps, r, p, x);
+    free(buffer);
   }
   if (count > now)
     cg_updates(count - now, steps, a + now * steps, b + now * steps, r, p + now, x + now);
@@ -320,8 +344,9 @@ static void row_sums(const sum_job *job, const int64_t plane[MD_DIMS], int row, 
 
 static void plane_sums_of_one(const sum_job *job, const int64_t plane[MD_DIMS], md_sum *sums) {
   const int half = job->x->geometry->local[0] / 2, all = job->x->geometry->local[1];
-  const int columns = 2 * half <= MOST_SITES ? half : MOST_SITES;
-  const int together = columns == half ? MOST_SITES / half / 2 * 2 : 2; /* rows */
+  const bool several = 2 * half <= MOST_SITES; /* rows at once */
+  const int columns = several ? half : MOST_SITES;
+  const int together = several ? MOST_SITES / half / 2 * 2 : 2;
   for (int row = 0; row < all; row += together)
     for (int first = 0; first < half; first += columns)
       row_sums(job, plane, row, all - row < together ? all - row : together, first,

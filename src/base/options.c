@@ -399,7 +399,7 @@ static md_status check_files(const reader *r, md_common_options *common) {
   for (int i = 0; i < r->count; i++) {
     const md_option *o = &r->options[i];
     if (strcmp(o->name, "force") == 0) common->force = *(const bool *)o->target;
-    if (o->file == MD_FILE_NONE || !o->seen) continue;
+    if (o->file == MD_FILE_NONE || !(o->seen || r->from_deck[i])) continue;
     if (common->file_count == MD_OPTION_FILES)
       return md_fail(r->context, MD_INPUT, "%s takes at most %d files", r->text->command,
                      MD_OPTION_FILES);

@@ -267,8 +267,8 @@ static void sums_do_not_depend_on_the_cut(void **state) {
 static void long_rows(void **state) {
   md_context *context = *state;
   md_context alone = {.ranks = 1, .threads = 1};
-  const int lengths[] = {132, 200, 264, 528};
-  for (int i = 0; i < 4; i++) {
+  const int lengths[] = {132, 200, 256, 264, 512, 528};
+  for (int i = 0; i < 6; i++) {
     if (!md_test_fits(context, lengths[i], 4, 2, 2)) continue;
     md_context *const contexts[] = {&alone, context};
     double norms[2], plain = 0.0;

@@ -31,6 +31,8 @@ refuses 2 '--output and --checkpoint must be different files' 1 $s --output x.h5
 refuses 2 '--csv and --json must be different files' 1 bench dirac --dims 4x4x4x4 --csv - --json -
 refuses 2 '--csv must be a file, but folder is a directory' 1 bench dirac --dims 4x4x4x4 --csv folder
 refuses 2 'IN and OUT must be different files' 1 convert a.h5 link.h5 --force
+printf '[defaults]\njson = a.h5\n[solve]\nmass = 0.2\n' >defaults.ini
+refuses 2 'LATTICE and --json must be different files' 1 solve a.h5 --config defaults.ini
 refuses 2 '--from and --output must be different files' 1 generate --from a.h5 --sweeps 1 -o hard.h5 --force
 printf 'lattice = a.h5\nmass = 0.2\n' >deck.ini
 refuses 2 '--config and --json must be different files' 1 solve --config deck.ini --json deck.ini

@@ -12,6 +12,9 @@ for source in point:1,2,3,4 wall:3 random:7; do
 done
 [ -n "$(key chiral_condensate "$work/s.json")" ] || complain "random source without condensate"
 
+# Threads have 2 MiB of stack where the limit is none.
+OMP_NUM_THREADS=2 OMP_STACKSIZE=2M on 1 solve --lattice "$lattice" --mass 0.2 --inner half --quiet || complain "2 MiB of stack: exit $?"
+
 # An answer that was not reached is exit 1, and says how far it came.
 on 1 solve --lattice "$lattice" --mass 0.01 --max-iter 3 --quiet 2>"$work/err"
 [ $? = 1 ] || complain "three iterations: exit $?"
