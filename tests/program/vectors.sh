@@ -145,7 +145,7 @@ on 1 solve a.h5 --mass 1 --quiet --source random:7 --output r.lime && read_vecto
 read_vectors source r.lime vast.lime "1000 1000 1000 1000"
 if [ -f vast.lime ]; then
   on 1 info alone.lime --quiet --json i.json && [ "$(key checksum i.json)" = '"ok"' ] || complain "a source alone: $(key checksum i.json)"
-  (ulimit -v 8000000 && on 1 info vast.lime --quiet --json i.json) && [ "$(key checksum i.json)" = '"unread"' ] || complain "a vast lattice: $(key checksum i.json)"
+  on 1 info vast.lime --quiet --json i.json && [ "$(key checksum i.json)" = '"unread"' ] || complain "a vast lattice: $(key checksum i.json)"
   refuses 2 'must hold 1 to 128 solutions, got 0' 1 convert alone.lime alone.h5
   refuses 2 'must hold a vector on all sites, got none' 1 convert vast.lime vast.h5
 fi
