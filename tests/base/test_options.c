@@ -155,7 +155,7 @@ static void refuses_in_a_deck_with_the_line(void **state) {
 static void defaults_of_a_deck_are_not_given(void **state) {
   md_context *context = *state;
   char path[] = "/tmp/deckXXXXXX", line[64];
-  const char deck[] = "[defaults]\nfile = x\ncounts = 7\nkind = two\n[test]\nfast = true\n";
+  const char deck[] = "[test]\ncounts = 7\n[defaults]\nfile = x\nkind = two\nfast = true\n";
   values v;
   if (context->rank == 0) {
     const int file = mkstemp(path);
@@ -168,7 +168,7 @@ static void defaults_of_a_deck_are_not_given(void **state) {
   assert_true(v.counts.count == 1 && v.counts.value[0] == 7 && v.fast);
   assert_string_equal(v.kind, "one");
   assert_string_equal(v.file, "x");
-  assert_true(!v.seen_file && !v.seen_counts);
+  assert_true(v.seen_counts && !v.seen_file);
   md_barrier(context);
   if (context->rank == 0) unlink(path);
 }

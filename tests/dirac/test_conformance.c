@@ -42,8 +42,8 @@ static void expected_hop(md_context *context, bench *b, const md_hop_end *e, md_
   md_field_destroy(&source);
 }
 
-/* What may be a halo in directions that no rank grid divides, as deep as the hops or for another
- * action too. */
+/* Of the directions that the rank grid does not divide: none, or every direction has one, as deep
+ * as the action's hops or as those of another action. */
 typedef enum halo_kind { NO_HALO, OWN_HALO, DEEPER_HALO, HALO_KINDS } halo_kind;
 
 static void set_up(md_context *context, const backend_case *c, const int n[4], halo_kind halo,
