@@ -152,11 +152,19 @@ MD_TILE_MAP int md_stacked_link_at(md_precision precision, int direction, int ro
  * the storage type on the way into A: a lane has all four spins of a column for its two directions.
  * There are two accumulators, C[16][6] += A[16][48] B[48][6] each: number 0 of spins 0 and 1,
  * number 1 of spins 2 and 3, with the same B. Rows g and g+8, which one lane holds, are the two
- * spins of column g of the tile's eight. */
-enum { MD_SPIN_TILE = 8, MD_SPIN_ACCUMULATORS = 2 };
+ * spins of column g of the tile's eight. A tile of four columns, the last one of an odd number of
+ * fours, has one accumulator: rows g and g+8 are spins 0 and 1 of column g / 2 where g is even,
+ * spins 2 and 3 where it is odd. */
+enum { MD_SPIN_TILE = 8, MD_SPIN_FOUR = 4, MD_SPIN_ACCUMULATORS = 2 };
 
-MD_TILE_MAP int md_spin_of_row(int accumulator, int row) {
-  return 2 * accumulator + row / MD_SPIN_TILE;
+typedef struct md_spin_place {
+  int column, spin;
+} md_spin_place;
+/* columns: of the tile, eight or four. */
+MD_TILE_MAP md_spin_place md_spin_place_of(int columns, int accumulator, int row) {
+  const int g = row % MD_SPIN_TILE, second = row / MD_SPIN_TILE;
+  const md_spin_place whole = {g, 2 * accumulator + second}, half = {g / 2, 2 * (g % 2) + second};
+  return columns == MD_SPIN_FOUR ? half : whole;
 }
 
 /* Spin s of (1 -+ gamma_mu) psi is psi_s + i^turn psi_spin: forward 1 - gamma_mu, in directions
@@ -179,13 +187,22 @@ MD_TILE_MAP md_spin_partner md_spin_partner_of(int direction, int s) {
  * (to, from) of a piece of the matrix, 0 its rounded value and 1 what rounding left. With two tiles
  * of slices K are the slices, and each piece has four registers; with one K are the slices twice,
  * once for each piece, and rows 8 to 15 are not used. Row g of C is slice g, g+8 that of the second
- * tile; a lane has column pair t of both. */
+ * tile; a lane has column pair t of both. In a tile of four slices the rows of B and C are those of
+ * md_spin_place_of, so that spins s and s+2 share one: A has entries for its own half of the spins
+ * alone, and C of both halves is the sum. */
 typedef struct md_wall_entry {
-  int to, from, piece;
+  int to, from, piece; /* to or from -1: no entry, 0 */
 } md_wall_entry;
-MD_TILE_MAP md_wall_entry md_wall_entry_of(int tiles, int lane, int n, int e) {
-  const int k = 2 * (lane % 4) + e + 8 * (n / 2 % 2);
-  const md_wall_entry entry = {lane / 4 + 8 * (n % 2), tiles == 1 ? k % 8 : k,
-                               tiles == 1 ? k / 8 : n / 4};
+/* The slice in row r of B or C, for spins of the lower half or of the upper one. */
+MD_TILE_MAP int md_wall_slice_of(int fours, int lower, int r) {
+  const int in_four = r - MD_SPIN_TILE * (fours / 2);
+  if (fours % 2 == 0 || in_four < 0) return r;
+  return in_four % 2 == lower ? r - in_four + in_four / 2 : -1;
+}
+MD_TILE_MAP md_wall_entry md_wall_entry_of(int fours, int lower, int lane, int n, int e) {
+  const int k = 2 * (lane % 4) + e + 8 * (n / 2 % 2), one = fours <= 2;
+  const md_wall_entry entry = {md_wall_slice_of(fours, lower, lane / 4 + 8 * (n % 2)),
+                               md_wall_slice_of(fours, lower, one ? k % 8 : k),
+                               one ? k / 8 : n / 4};
   return entry;
 }

@@ -3,14 +3,23 @@
 #include "dirac/tensor/march.h"
 #include "dirac/tensor/stacked_finish.cuh"
 
-/* The matrix of the fifth dimension on Tensor Cores, for one right-hand side in 16 bits with as
- * many slices as TILES tiles have columns. The slices of one spin that a warp has, lane 4g+t colour
- * t of slice g of each tile, are transposed to the columns of B. A is the matrix in two pieces,
- * rounded and what rounding left (packing.h: md_wall_entry_of), so that it is exact to twice the
- * digits of the storage type; what it multiplies is rounded once. */
+/* The matrix of the fifth dimension on Tensor Cores, for one right-hand side in 16 bits with up to
+ * 4 FOURS slices, in tiles as in packing.h: md_spin_place_of. The slices of one spin that a warp
+ * has, lane 4g+t colour t of slice g of each tile, are transposed to the columns of B. A is the
+ * matrix in two pieces, rounded and what rounding left (packing.h: md_wall_entry_of), so that it is
+ * exact to twice the digits of the storage type; what it multiplies is rounded once. */
 namespace stacked {
 
-template <typename T, int TILES> struct wall_matrix {
+/* Tile k of columns in fours: whole, with eight columns and four spins for each lane, or not. */
+constexpr __host__ __device__ int tiles_of(int fours) {
+  return (fours + 1) / 2;
+}
+constexpr __host__ __device__ bool is_whole(int fours, int k) {
+  return 2 * k + 1 < fours;
+}
+
+template <typename T, int FOURS> struct wall_matrix {
+  static constexpr int TILES = tiles_of(FOURS);
   static_assert(TILES <= 2, "K of one instruction");
   struct table {
     uint32_t a[2][TILES][32][4]; /* for spins 0 and 1, and 2 and 3; registers of a lane */
@@ -26,7 +35,9 @@ template <typename T, int TILES> struct wall_matrix {
       for (int n = 0; n < 4 * TILES; n++) {
         float v[2];
         for (int e = 0; e < 2; e++) {
-          const md_wall_entry entry = md_wall_entry_of(TILES, thread, n, e);
+          const md_wall_entry entry = md_wall_entry_of(FOURS, lower, thread, n, e);
+          v[e] = 0.0f;
+          if (entry.to < 0 || entry.from < 0) continue;
           v[e] = md_tensor_wall(&walls, (lower == 1) != adjoint, entry.to, entry.from);
           if (entry.piece) v[e] -= rounded(v[e]);
         }
@@ -43,16 +54,33 @@ template <typename T, int TILES> struct wall_matrix {
     asm("movmatrix.sync.aligned.m8n8.trans.b16 %0, %1;" : "=r"(result) : "r"(v));
     return result;
   }
-  /* out[k] = (re, im) of the lane's colour and slice of tile k, from those in `in`. */
-  __device__ void apply(int lower, const uint32_t in[TILES], float (&out)[TILES][2]) const {
-    const uint32_t b0 = transposed(in[0]), b1 = TILES == 1 ? b0 : transposed(in[TILES - 1]);
+  /* Multiplies spins s and s + 2, s < 2, of the lane's colour: of[k] are its numbers of tile k, and
+   * take(k, n, re, im) gets what becomes of number n. */
+  template <class TAKE>
+  __device__ void apply(int s, const uint32_t (&of)[TILES][4], TAKE take) const {
+    constexpr int last = TILES - 1;
+    constexpr bool whole = is_whole(FOURS, last);
+    uint32_t b[TILES];
     float c[4] = {};
+    if (!whole) b[last] = transposed(of[last][s]);
 #pragma unroll
-    for (int n = 0; n < TILES; n++)
-      md_block_rows::mma(c, *reinterpret_cast<const uint4 *>(shared.a[lower][n][threadIdx.x % 32]),
-                         b0, b1, T{});
+    for (int lower = 0; lower < 2; lower++) {
 #pragma unroll
-    for (int k = 0; k < TILES; k++) out[k][0] = c[2 * k], out[k][1] = c[2 * k + 1];
+      for (int k = 0; k < TILES; k++)
+        if (is_whole(FOURS, k)) {
+          b[k] = transposed(of[k][s + 2 * lower]);
+          c[2 * k] = c[2 * k + 1] = 0;
+        }
+#pragma unroll
+      for (int n = 0; n < TILES; n++)
+        md_block_rows::mma(c,
+                           *reinterpret_cast<const uint4 *>(shared.a[lower][n][threadIdx.x % 32]),
+                           b[0], b[last], T{});
+#pragma unroll
+      for (int k = 0; k < TILES; k++)
+        if (is_whole(FOURS, k)) take(k, s + 2 * lower, c[2 * k], c[2 * k + 1]);
+    }
+    if (!whole) take(last, s, c[2 * last], c[2 * last + 1]);
   }
 };
 struct no_matrix {

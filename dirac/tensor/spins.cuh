@@ -4,7 +4,9 @@
 
 /* What a warp does for one output site of quarks with four spins: the fragments of packing.h's
  * columns. Lane 4g+t has the directions t and t+4 of column g of a tile, as tile rows g and g+8
- * (spins 0 and 1, or 2 and 3), and the links towards result g. */
+ * (spins 0 and 1, or 2 and 3), and the links towards result g. In a tile of four columns it has
+ * half of the spins of column g / 2: number n of the lane is then the n-th spin of that half, of
+ * sources first its own two, then the others. */
 namespace stacked {
 
 /* The compiler is to keep v, in memory if need be, instead of working it out anew for each site. */
@@ -13,16 +15,17 @@ __device__ inline void keep(uint32_t &v) {
 }
 
 /* How a lane's direction t mixes spins, see md_spin_partner_of; in t+4, and all over for H^dag, the
- * sign is the other. number(s, v): what is added to v[s]. */
+ * sign is the other. projected(s, v): number s of the projection of v, spins `first` and the next
+ * one, then the others. */
 template <typename T> struct mixing {
   uint32_t select[2]; /* of two registers: the partner of spin 0 or 2, and of 1 or 3, turned */
   uint32_t sign[4];   /* 1 or -1 for the real and the imaginary part */
-  __device__ mixing(int t, bool adjoint) {
+  __device__ mixing(int t, bool adjoint, int first) {
     const int direction = adjoint ? t + 4 : t;
     constexpr uint32_t one = storage<T>::scaled ? 0x3c003c00u : 0x3f803f80u;
 #pragma unroll
     for (int s = 0; s < 4; s++) {
-      const md_spin_partner p = md_spin_partner_of(direction, s);
+      const md_spin_partner p = md_spin_partner_of(direction, s ^ first);
       if (s < 2) select[s] = (p.turn % 2 ? 0x1032 : 0x3210) + p.spin % 2 * 0x4444;
       sign[s] =
           one | (p.turn == 1 || p.turn == 2 ? 0x8000u : 0u) | (p.turn >= 2 ? 0x80000000u : 0u);
@@ -46,11 +49,11 @@ template <typename T> struct mixing {
 template <> struct mixing<double> {
   bool odd, crossed;   /* turns; the partner of spin 0 is 3 */
   uint32_t sign[4][2]; /* what to change in the upper half of a number */
-  __device__ mixing(int t, bool adjoint)
+  __device__ mixing(int t, bool adjoint, int first)
       : odd(md_spin_partner_of(t, 0).turn % 2), crossed(t % 4 < 2) {
 #pragma unroll
     for (int s = 0; s < 4; s++) {
-      const md_spin_partner p = md_spin_partner_of(adjoint ? t + 4 : t, s);
+      const md_spin_partner p = md_spin_partner_of(adjoint ? t + 4 : t, s ^ first);
       sign[s][0] = p.turn == 1 || p.turn == 2 ? 0x80000000u : 0u;
       sign[s][1] = p.turn >= 2 ? 0x80000000u : 0u;
     }
@@ -66,26 +69,40 @@ template <> struct mixing<double> {
   }
 };
 
-/* One spinor of a source column: with one right-hand side (ONE) in 16 bits it is 48 bytes, read at
- * once; else a pair lies pair_bytes behind the one before it. */
+/* One spinor of a source column. Number 2 of the lane lies `second` pairs behind number 0, six
+ * where the tile is `whole`, which the compiler knows: with one right-hand side (ONE) in 16 bits it
+ * is 48 bytes, read at once; else a pair lies pair_bytes behind the one before it. */
 template <typename T, bool ONE> struct spinor {
   using number = typename storage<T>::number;
-  const char *at;
+  const char *half[2];
   int pair_bytes;
-  __device__ spinor(const char *column, int apart) : at(column), pair_bytes(apart) {}
-  __device__ number operator()(int pair) const {
-    return *reinterpret_cast<const number *>(at + pair * pair_bytes);
+  __device__ spinor(const char *column, int apart, bool, int second)
+      : half{column, column + second * apart}, pair_bytes(apart) {}
+  __device__ number operator()(int colour, int n) const {
+    return *reinterpret_cast<const number *>(half[n / 2] + (colour + n % 2 * 3) * pair_bytes);
   }
 };
 template <typename T> struct spinor16 {
-  uint4 piece[3];
-  __device__ spinor16(const char *column, int) {
+  uint32_t number[12];
+  __device__ spinor16(const char *column, int, bool whole, int second) {
+    if (whole) {
 #pragma unroll
-    for (int n = 0; n < 3; n++) piece[n] = reinterpret_cast<const uint4 *>(column)[n];
+      for (int n = 0; n < 3; n++) {
+        const uint4 piece = reinterpret_cast<const uint4 *>(column)[n];
+        number[4 * n] = piece.x, number[4 * n + 1] = piece.y;
+        number[4 * n + 2] = piece.z, number[4 * n + 3] = piece.w;
+      }
+      return;
+    }
+#pragma unroll
+    for (int n = 0; n < 6; n++) {
+      const char *half = column + n / 3 * second * static_cast<int>(sizeof(uint32_t));
+      const uint2 piece = reinterpret_cast<const uint2 *>(half)[n % 3];
+      number[2 * n] = piece.x, number[2 * n + 1] = piece.y;
+    }
   }
-  __device__ uint32_t operator()(int pair) const {
-    const uint4 &p = piece[pair / 4];
-    return pair % 4 == 0 ? p.x : pair % 4 == 1 ? p.y : pair % 4 == 2 ? p.z : p.w;
+  __device__ uint32_t operator()(int colour, int n) const {
+    return number[colour + 3 * n];
   }
 };
 template <> struct spinor<__half, true> : spinor16<__half> { using spinor16::spinor16; };
@@ -93,32 +110,37 @@ template <> struct spinor<__nv_bfloat16, true> : spinor16<__nv_bfloat16> {
   using spinor16::spinor16;
 };
 
-/* c: the two accumulators of each of the tiles that a warp keeps at once. */
+/* c: the accumulators of each of the tiles that a warp keeps at once; a tile of four columns has
+ * one.
+ */
 template <typename T, int TILES>
 using spin_sums = typename storage<T>::accumulator[TILES][MD_SPIN_ACCUMULATORS][4];
 
-/* What does not change from site to site. ONE: one right-hand side, in 16 bits. PASSES: there are
- * more columns than a warp keeps. WALLS: the matrix multiplies x, or where END is plain the hop.
- * Norms are left and steps taken with WALLS alone. */
-template <typename T, bool ONE, int TILES, bool PASSES, ending END, bool WALLS = false>
+/* What does not change from site to site. ONE: one right-hand side, in 16 bits. FOURS: of columns
+ * that a warp keeps. PASSES: there are more columns. WALLS: the matrix multiplies x, or where END
+ * is plain the hop. Norms are left and steps taken with WALLS alone. */
+template <typename T, bool ONE, int FOURS, bool PASSES, ending END, bool WALLS = false>
 struct spin_worker {
+  static constexpr int TILES = tiles_of(FOURS);
   using number = typename storage<T>::number;
   using real = typename storage<T>::accumulator;
   using sums = spin_sums<T, TILES>;
   static constexpr bool scaled = storage<T>::scaled, ENDS = END != ending::plain;
   static_assert(!leaves_norms<END> || (WALLS && scaled && !PASSES), "what is served");
+  static_assert(!PASSES || FOURS % 2 == 0, "passes take whole tiles");
   const md_tensor_call &call;
   const lane at;
-  const mixing<T> mix;
-  const std::conditional_t<WALLS, wall_matrix<T, TILES>, no_matrix> walls;
+  const mixing<T> mix, mix_of_half;
+  const std::conditional_t<WALLS, wall_matrix<T, FOURS>, no_matrix> walls;
   int columns, pair_bytes;
   typename storage<T>::links links; /* of the site to come */
   norm_adder<T> norm;
   float step;
 
   __device__ explicit spin_worker(const md_tensor_call &c)
-      : call(c), at(), mix(at.t, c.adjoint), walls(c.walls, c.adjoint, at),
-        columns(c.slices * c.n_rhs),
+      : call(c), at(), mix(at.t, c.adjoint, 0),
+        mix_of_half(FOURS % 2 ? mixing<T>(at.t, c.adjoint, row_of(TILES - 1).spin) : mix),
+        walls(c.walls, c.adjoint, at), columns(c.slices * c.n_rhs),
         pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
   /* Before the first site, once what the call reads is there; after the last one. A step need not
    * be summed. */
@@ -142,12 +164,22 @@ struct spin_worker {
                                        site * static_cast<int64_t>(72 * sizeof(number)),
                                    at.slot);
   }
-  /* Bytes from the site to the lane's column of a tile, the last one where there are fewer. */
-  __device__ int offset(int tile) const {
-    const int column = min(MD_SPIN_TILE * tile + at.g, columns - 1);
-    if constexpr (ONE) return column * 12 * static_cast<int>(sizeof(number));
+  /* Of tile `first` + k: the lane's column in it and its first spin; how many spins it has. */
+  __device__ md_spin_place row_of(int k) const {
+    __builtin_assume(at.g < MD_SPIN_TILE); /* the lower of the lane's rows */
+    return md_spin_place_of(is_whole(FOURS, k) ? MD_SPIN_TILE : MD_SPIN_FOUR, 0, at.g);
+  }
+  static constexpr __device__ int spins(int k) { return is_whole(FOURS, k) ? 4 : 2; }
+  __device__ int column_in(int first, int k) const {
+    return MD_SPIN_TILE * (first + k) + row_of(k).column;
+  }
+  /* Bytes from the site to the lane's first spin, of the last column where there are fewer. */
+  __device__ int offset(int first, int k) const {
+    const int column = min(column_in(first, k), columns - 1);
+    const int of_spin = row_of(k).spin * 3 * pair_bytes;
+    if constexpr (ONE) return column * 12 * static_cast<int>(sizeof(number)) + of_spin;
     const int slice = column / call.n_rhs;
-    return (column + 11 * slice * call.n_rhs) * static_cast<int>(sizeof(number));
+    return (column + 11 * slice * call.n_rhs) * static_cast<int>(sizeof(number)) + of_spin;
   }
 
   /* Whether there is no tile `first` + k: of those that a warp keeps more than half are there. */
@@ -160,41 +192,40 @@ struct spin_worker {
 #pragma unroll
     for (int k = 0; k < TILES; k++) {
 #pragma unroll
-      for (int i = 0; i < 4; i++) c[k][0][i] = c[k][1][i] = 0;
+      for (int i = 0; i < 2 * spins(k); i++) c[k][i / 4][i % 4] = 0;
       if (absent(first, k)) continue;
-      const int column = offset(first + k);
-      const spinor<T, ONE> forward(ahead + column, pair_bytes);
-      const spinor<T, ONE> backward(behind + column, pair_bytes);
+      const mixing<T> &mixed = is_whole(FOURS, k) ? mix : mix_of_half;
+      const int column = offset(first, k), second = !is_whole(FOURS, k) && at.g % 2 ? -6 : 6;
+      const spinor<T, ONE> forward(ahead + column, pair_bytes, is_whole(FOURS, k), second);
+      const spinor<T, ONE> backward(behind + column, pair_bytes, is_whole(FOURS, k), second);
 #pragma unroll
       for (int colour = 0; colour < 3; colour++) {
         number v[4], w[4];
 #pragma unroll
-        for (int s = 0; s < 4; s++) {
-          v[s] = forward(colour + 3 * s);
-          w[s] = backward(colour + 3 * s);
-        }
+        for (int s = 0; s < 4; s++) v[s] = forward(colour, s), w[s] = backward(colour, s);
 #pragma unroll
-        for (int s = 0; s < 4; s += 2)
-          stacked::multiply(
-              T{}, c[k][s / 2],
-              pair<T>{mix.template projected<true>(s, v), mix.template projected<true>(s + 1, v)},
-              pair<T>{mix.template projected<false>(s, w), mix.template projected<false>(s + 1, w)},
-              b[0][colour], b[1][colour]);
+        for (int s = 0; s < spins(k); s += 2)
+          stacked::multiply(T{}, c[k][s / 2],
+                            pair<T>{mixed.template projected<true>(s, v),
+                                    mixed.template projected<true>(s + 1, v)},
+                            pair<T>{mixed.template projected<false>(s, w),
+                                    mixed.template projected<false>(s + 1, w)},
+                            b[0][colour], b[1][colour]);
       }
     }
   }
-  /* Bytes from the start of a field to spin 0 of the lane's colour in a tile. */
-  __device__ int64_t place(int64_t site, int tile) const {
-    return site * site_bytes() + offset(tile) + min(at.t, 2) * pair_bytes;
+  /* Bytes from the start of a field to the lane's colour of its first spin in a tile. */
+  __device__ int64_t place(int64_t site, int first, int k) const {
+    return site * site_bytes() + offset(first, k) + min(at.t, 2) * pair_bytes;
   }
   /* The lane's colour of a field. */
   __device__ void load_numbers(const void *field, int first, int64_t site,
                                number (&v)[TILES][4]) const {
 #pragma unroll
     for (int k = 0; k < TILES; k++) {
-      const char *spinor = static_cast<const char *>(field) + place(site, first + k);
+      const char *spinor = static_cast<const char *>(field) + place(site, first, k);
 #pragma unroll
-      for (int s = 0; s < 4; s++)
+      for (int s = 0; s < spins(k); s++)
         v[k][s] = load_number<true>(reinterpret_cast<const number *>(spinor + 3 * s * pair_bytes));
     }
   }
@@ -227,23 +258,15 @@ struct spin_worker {
       of[0] = product_plus(factor_x, re, factor_c * of[0]);
       of[1] = product_plus(factor_x, im, factor_c * of[1]);
     };
-    if constexpr (WALLS) {
+    if constexpr (WALLS && ENDS) {
 #pragma unroll
-      for (int s = 0; s < 4; s++) {
-        number of[TILES];
-        real v[TILES][2];
-#pragma unroll
-        for (int k = 0; k < TILES; k++) of[k] = end.x[k][s];
-        walls.apply(s / 2, of, v);
-#pragma unroll
-        for (int k = 0; k < TILES; k++) add(k, s, v[k][0], v[k][1]);
-      }
+      for (int s = 0; s < 2; s++) walls.apply(s, end.x, add);
     } else {
 #pragma unroll
       for (int k = 0; k < TILES; k++) {
         if (absent(first, k)) continue;
 #pragma unroll
-        for (int s = 0; s < 4; s++) {
+        for (int s = 0; s < spins(k); s++) {
           const auto v = widen(T{}, end.x[k][s]);
           add(k, s, v.x, v.y);
         }
@@ -273,7 +296,7 @@ struct spin_worker {
     for (int k = 0; k < TILES; k++) {
       if (absent(0, k)) continue;
 #pragma unroll
-      for (int s = 0; s < 4; s++) {
+      for (int s = 0; s < spins(k); s++) {
         const auto old = widen(T{}, of_out.v[k][s]);
         real *of = c[k][s / 2] + 2 * (s % 2);
         of[0] = product_plus(factor_c, of[0], factor_out * old.x);
@@ -288,7 +311,7 @@ struct spin_worker {
 #pragma unroll
     for (int k = 0; k < TILES; k++)
 #pragma unroll
-      for (int i = 0; i < 8 && MD_SPIN_TILE * k + at.g < columns; i++) {
+      for (int i = 0; i < 2 * spins(k) && column_in(0, k) < columns; i++) {
         const real v = c[k][i / 4][i % 4];
         sum = product_plus(v, v, sum);
       }
@@ -307,18 +330,18 @@ struct spin_worker {
   __device__ void multiply_slices(sums &c) const {
     if constexpr (WALLS && !ENDS) {
 #pragma unroll
-      for (int s = 0; s < 4; s++) {
-        uint32_t of[TILES];
-        float v[TILES][2];
-#pragma unroll
-        for (int k = 0; k < TILES; k++) {
-          const real *own = c[k][s / 2] + 2 * (s % 2);
-          of[k] = narrow(T{}, own[0], own[1]);
-        }
-        walls.apply(s / 2, of, v);
+      for (int s = 0; s < 2; s++) {
+        uint32_t of[TILES][4];
 #pragma unroll
         for (int k = 0; k < TILES; k++)
-          for (int i = 0; i < 2; i++) c[k][s / 2][2 * (s % 2) + i] = v[k][i];
+#pragma unroll
+          for (int n = s; n < spins(k); n += 2) {
+            const real *own = c[k][n / 2] + 2 * (n % 2);
+            of[k][n] = narrow(T{}, own[0], own[1]);
+          }
+        walls.apply(s, of, [&](int k, int n, float re, float im) {
+          c[k][n / 2][2 * (n % 2)] = re, c[k][n / 2][2 * (n % 2) + 1] = im;
+        });
       }
     }
   }
@@ -331,7 +354,7 @@ struct spin_worker {
     constexpr int chains = WALLS ? 4 : 1;
     float most[chains] = {};
 #pragma unroll
-    for (int i = 0; i < 8 * TILES; i++) take_larger(most[i % chains], c[i / 8][i / 4 % 2][i % 4]);
+    for (int i = 0; i < 4 * FOURS; i++) take_larger(most[i % chains], c[i / 8][i / 4 % 2][i % 4]);
 #pragma unroll
     for (int left = chains / 2; left > 0; left /= 2)
 #pragma unroll
@@ -342,21 +365,23 @@ struct spin_worker {
   __device__ void store(const sums &c, int first, int64_t site, real factor) const {
 #pragma unroll
     for (int k = 0; k < TILES; k++) {
-      const int column = MD_SPIN_TILE * (first + k) + at.g;
       if (absent(first, k)) continue;
       number v[4];
 #pragma unroll
-      for (int s = 0; s < 4; s++) {
+      for (int s = 0; s < spins(k); s++) {
         const real *of = c[k][s / 2] + 2 * (s % 2);
         v[s] = narrow(T{}, factor * of[0], factor * of[1]);
       }
-      const bool stores = at.t < 3 && column < columns;
-      char *to = static_cast<char *>(call.out) + site * site_bytes() + offset(first + k);
+      const bool stores = at.t < 3 && column_in(first, k) < columns;
+      char *to = static_cast<char *>(call.out) + site * site_bytes() + offset(first, k);
       if constexpr (ONE && storage<T>::adjacent) {
-        store_column(to, v, stores);
+        if (is_whole(FOURS, k))
+          store_column(to, v, stores);
+        else
+          store_half(to, v, stores);
       } else if (stores) {
 #pragma unroll
-        for (int s = 0; s < 4; s++)
+        for (int s = 0; s < spins(k); s++)
           __stcs(reinterpret_cast<number *>(to + (at.t + 3 * s) * pair_bytes), v[s]);
       }
     }
@@ -372,6 +397,14 @@ struct spin_worker {
     const uint32_t second = __shfl_sync(0xffffffffu, r[3], base + (t + 1) % 3);
     const uint32_t third = __shfl_sync(0xffffffffu, r[2], base + (t + 2) % 3);
     if (stores) __stcs(reinterpret_cast<uint4 *>(to) + t, make_uint4(r[0], second, third, r[1]));
+  }
+  /* The 24 bytes of two spins of a column: lane t < 3 stores numbers 2t and 2t+1. */
+  __device__ void store_half(char *to, const uint32_t v[4], bool stores) const {
+    const int base = 4 * at.g;
+    const uint32_t low = __shfl_sync(0xffffffffu, at.t == 2 ? v[0] : v[1], base + 3 - at.t);
+    const uint32_t high = __shfl_sync(0xffffffffu, at.t == 0 ? v[1] : v[0], base + (at.t ^ 1));
+    const uint2 both = make_uint2(at.t == 0 ? v[0] : low, at.t == 2 ? v[1] : high);
+    if (stores) __stcs(reinterpret_cast<uint2 *>(to) + at.t, both);
   }
 
   /* One output site, whose links are there; `next` asks for those of the next one as soon as these

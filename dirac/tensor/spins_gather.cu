@@ -6,10 +6,10 @@ namespace stacked {
 
 enum { GATHER_WARPS = 4, SPIN_GROUP = 8 };
 
-template <typename T, bool ONE, int TILES, bool PASSES, ending END, bool WALLS>
+template <typename T, bool ONE, int FOURS, bool PASSES, ending END, bool WALLS>
 __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 3)
     gather_spins(const __grid_constant__ md_tensor_call call) {
-  spin_worker<T, ONE, TILES, PASSES, END, WALLS> work(call);
+  spin_worker<T, ONE, FOURS, PASSES, END, WALLS> work(call);
   if constexpr (WALLS) __syncthreads(); /* the matrix is there */
   md_release_successor();
   const int64_t group =
@@ -46,45 +46,49 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
   work.leave_norm(static_cast<int>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32);
 }
 
-template <typename T, bool ONE, int TILES, bool PASSES, bool WALLS>
+template <typename T, bool ONE, int FOURS, bool PASSES, bool WALLS>
 auto kernel_for(const md_tensor_call *call) {
   if constexpr (WALLS && storage<T>::scaled && !PASSES) {
-    if (call->step) return gather_spins<T, ONE, TILES, PASSES, ending::narrow_step, WALLS>;
-    if (call->norm2) return gather_spins<T, ONE, TILES, PASSES, ending::summed, WALLS>;
+    if (call->step) return gather_spins<T, ONE, FOURS, PASSES, ending::narrow_step, WALLS>;
+    if (call->norm2) return gather_spins<T, ONE, FOURS, PASSES, ending::summed, WALLS>;
   }
-  return call->x ? gather_spins<T, ONE, TILES, PASSES, ending::combined, WALLS>
-                 : gather_spins<T, ONE, TILES, PASSES, ending::plain, WALLS>;
+  return call->x ? gather_spins<T, ONE, FOURS, PASSES, ending::combined, WALLS>
+                 : gather_spins<T, ONE, FOURS, PASSES, ending::plain, WALLS>;
 }
 
-template <typename T, bool ONE, int TILES, bool PASSES, bool WALLS>
+template <typename T, bool ONE, int FOURS, bool PASSES, bool WALLS>
 cudaError_t launch_gather(const md_tensor_call *call) {
   const int64_t sites_per_block = GATHER_WARPS * SPIN_GROUP;
   const unsigned blocks =
       static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
   if (blocks == 0) return cudaSuccess;
-  const auto kernel = kernel_for<T, ONE, TILES, PASSES, WALLS>(call);
+  const auto kernel = kernel_for<T, ONE, FOURS, PASSES, WALLS>(call);
   md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
   return cudaGetLastError();
 }
 
-template <typename T, bool ONE, int TILES, bool PASSES = false>
+template <typename T, bool ONE, int FOURS, bool PASSES = false>
 cudaError_t launch_spins(const md_tensor_call *call) {
-  if constexpr (ONE && TILES <= 2)
-    if (call->walls.slices > 0) return launch_gather<T, ONE, TILES, PASSES, true>(call);
-  return launch_gather<T, ONE, TILES, PASSES, false>(call);
+  if constexpr (ONE && FOURS <= 4)
+    if (call->walls.slices > 0) return launch_gather<T, ONE, FOURS, PASSES, true>(call);
+  return launch_gather<T, ONE, FOURS, PASSES, false>(call);
 }
 
-/* In double the tiles of a site share nothing but its links. */
+/* In double the tiles of a site share nothing but its links. Slices that march have the tiles of
+ * the march here too, so that norms have the same bits; for others whole tiles are faster. */
 template <typename T> cudaError_t gather_columns(const md_tensor_call *call) {
-  const int tiles = (call->slices * call->n_rhs + MD_SPIN_TILE - 1) / MD_SPIN_TILE;
+  const int columns = call->slices * call->n_rhs, width = columns % MD_SPIN_FOUR ? 8 : 4;
+  const int fours = (columns + width - 1) / width * (width / MD_SPIN_FOUR);
   if constexpr (!storage<T>::adjacent)
-    return launch_spins<T, false, 1, true>(call);
+    return launch_spins<T, false, 2, true>(call);
   else if (call->n_rhs > 1)
-    return tiles == 1 ? launch_spins<T, false, 1>(call) : launch_spins<T, false, 2, true>(call);
+    return fours <= 2 ? launch_spins<T, false, 2>(call) : launch_spins<T, false, 4, true>(call);
   else
-    return tiles == 1   ? launch_spins<T, true, 1>(call)
-           : tiles == 2 ? launch_spins<T, true, 2>(call)
-                        : launch_spins<T, true, MD_MOST_SLICES / MD_SPIN_TILE>(call);
+    return fours == 1   ? launch_spins<T, true, 1>(call)
+           : fours == 2 ? launch_spins<T, true, 2>(call)
+           : fours == 3 ? launch_spins<T, true, 3>(call)
+           : fours == 4 ? launch_spins<T, true, 4>(call)
+                        : launch_spins<T, true, MD_MOST_SLICES / MD_SPIN_FOUR>(call);
 }
 
 } // namespace stacked

@@ -6,9 +6,9 @@
 namespace stacked {
 
 /* What a computing warp does, a site at a time. */
-template <typename T, bool ONE, int TILES, ending END, bool WALLS>
-struct spin_marcher : spin_worker<T, ONE, TILES, false, END, WALLS> {
-  using base = spin_worker<T, ONE, TILES, false, END, WALLS>;
+template <typename T, bool ONE, int FOURS, ending END, bool WALLS>
+struct spin_marcher : spin_worker<T, ONE, FOURS, false, END, WALLS> {
+  using base = spin_worker<T, ONE, FOURS, false, END, WALLS>;
   static constexpr int sites = 1;
   __device__ explicit spin_marcher(const md_tensor_call &c) : base(c) {}
   /* Of lane 0, so that the compiler keeps what follows from it once for all lanes: that leaves
@@ -46,29 +46,35 @@ template <bool ONE, bool WALLS> struct with_spin {
   template <typename T, ending END, coverage COVER> using registers = register_shares<64, 104>;
   template <typename T, coverage COVER, bool NARROW>
   using feeder = stacked::feeder<storage<T>::scaled, COVER, NARROW>;
-  template <typename T, int TILES, ending END, coverage COVER>
-  using computer = stacked::computer<T, spin_marcher<T, ONE, TILES, END, WALLS>, COVER>;
+  template <typename T, int FOURS, ending END, coverage COVER>
+  using computer = stacked::computer<T, spin_marcher<T, ONE, FOURS, END, WALLS>, COVER>;
 };
 
-template <typename T, bool ONE, int TILES, bool WALLS = false>
-cudaError_t march_tiles(const md_tensor_call *call, const md_march_plan *plan) {
+template <typename T, bool ONE, int FOURS, bool WALLS = false>
+cudaError_t march_columns(const md_tensor_call *call, const md_march_plan *plan) {
   if constexpr (ONE && !WALLS)
-    if (call->walls.slices > 0) return march_tiles<T, ONE, TILES, true>(call, plan);
+    if (call->walls.slices > 0) return march_columns<T, ONE, FOURS, true>(call, plan);
   using parts = with_spin<ONE, WALLS>;
   if constexpr (WALLS && storage<T>::scaled) {
-    if (call->step) return launch_march<T, TILES, ending::narrow_step, parts>(call, plan);
-    if (call->norm2) return launch_march<T, TILES, ending::summed, parts>(call, plan);
+    if (call->step) return launch_march<T, FOURS, ending::narrow_step, parts>(call, plan);
+    if (call->norm2) return launch_march<T, FOURS, ending::summed, parts>(call, plan);
   }
-  return call->x ? launch_march<T, TILES, ending::combined, parts>(call, plan)
-                 : launch_march<T, TILES, ending::plain, parts>(call, plan);
+  return call->x ? launch_march<T, FOURS, ending::combined, parts>(call, plan)
+                 : launch_march<T, FOURS, ending::plain, parts>(call, plan);
+}
+
+template <typename T, bool ONE>
+cudaError_t march_fours(const md_tensor_call *call, const md_march_plan *plan) {
+  const int fours = call->slices * call->n_rhs / MD_SPIN_FOUR;
+  return fours == 1   ? march_columns<T, ONE, 1>(call, plan)
+         : fours == 2 ? march_columns<T, ONE, 2>(call, plan)
+         : fours == 3 ? march_columns<T, ONE, 3>(call, plan)
+                      : march_columns<T, ONE, 4>(call, plan);
 }
 
 template <typename T>
 cudaError_t march_spins(const md_tensor_call *call, const md_march_plan *plan) {
-  const bool one = call->n_rhs == 1;
-  if (call->slices * call->n_rhs <= MD_SPIN_TILE)
-    return one ? march_tiles<T, true, 1>(call, plan) : march_tiles<T, false, 1>(call, plan);
-  return one ? march_tiles<T, true, 2>(call, plan) : march_tiles<T, false, 2>(call, plan);
+  return call->n_rhs == 1 ? march_fours<T, true>(call, plan) : march_fours<T, false>(call, plan);
 }
 
 } // namespace stacked

@@ -299,19 +299,23 @@ static bool fits_cache(const md_backend_request *request, const int *local, long
 
 enum { FASTER = 140 };
 
-/* Of four spins in 16 bits: by measurements on an H100 (bench/tried.md) with one right-hand side
- * and a fifth dimension, and with 7 or more without. */
-static int speed_of_spins(const md_backend_request *request, int n_rhs, int slower,
-                          const char **reason) {
+/* Of four spins in 16 bits: by measurements on an H100 (bench/h100/spins) with one right-hand side
+ * and a fifth dimension, and without it with 4 or more where they march, else 7. */
+static int speed_of_spins(const md_context *context, const md_backend_request *request, int n_rhs,
+                          const int *local, int slower, const char **reason) {
+  enum { FROM = 7, FROM_MARCHING = 4 };
+  md_march_plan plan[MARCH_TILES];
   const int slices = md_request_slices(request);
   const bool walls = md_action_get(request->action)->walls;
   const bool marches = slices <= MD_TENSOR_SLICES && slices % 4 == 0;
   *reason = walls ? "stacked multiplies two spins of all slices at once in 16 bits, with one "
                     "right-hand side and 8, 12 or 16 slices"
-                  : "stacked is faster with 7 right-hand sides on in 16 bits";
+                  : "stacked is faster in 16 bits with 4 right-hand sides on, with 7 where no tile "
+                    "divides the lattice of a rank";
   if (md_precision_bytes(request->precision) > 2) return slower;
   if (walls) return n_rhs == 1 && slices >= MD_SPIN_TILE && marches ? FASTER : slower;
-  return n_rhs >= 7 ? FASTER : slower;
+  const bool tiled = !local || md_march_plans(request, local, &context->gpu, plan) > 0;
+  return n_rhs >= (tiled ? FROM_MARCHING : FROM) ? FASTER : slower;
 }
 
 /* Against `cuda`, whose speed is 100. By measurements on an H200 (PERFORMANCE.md) stacked is faster
@@ -325,7 +329,7 @@ static int speed_of(const md_context *context, const md_backend_request *request
   md_march_plan plan[MARCH_TILES];
   if (request->packing != MD_PACKING_STACKED) return among_packings;
   if (md_action_has_spin(request->action))
-    return speed_of_spins(request, n_rhs, among_packings, reason);
+    return speed_of_spins(context, request, n_rhs, local, among_packings, reason);
   *reason = "stacked is faster with 4 right-hand sides on, as its links stay in the GPU's cache";
   if (fits_cache(request, local, context->gpu.l2_bytes) && n_rhs >= FROM_IN_CACHE && n_rhs < FROM)
     return FASTER;

@@ -207,10 +207,11 @@ static void hop_spins(const tensor_emu *s, const site_input *input, const md_fie
   const int n = in->components, columns = md_request_slices(&s->request) * in->n_rhs;
   const double *of[MD_DIRECTIONS];
   int held = -1;
-  for (int tile = 0; tile < columns; tile += MD_SPIN_TILE)
-    for (int at = 0; at < MD_SPIN_ACCUMULATORS * MD_TILE; at++) {
-      const int row = at % MD_TILE, column = tile + row % MD_SPIN_TILE;
-      const int spin = md_spin_of_row(at / MD_TILE, row);
+  for (int tile = 0; tile < columns; tile += MD_SPIN_TILE) {
+    const int wide = columns - tile > MD_SPIN_FOUR ? MD_SPIN_TILE : MD_SPIN_FOUR;
+    for (int at = 0; at < wide / MD_SPIN_FOUR * MD_TILE; at++) {
+      const md_spin_place row = md_spin_place_of(wide, at / MD_TILE, at % MD_TILE);
+      const int column = tile + row.column, spin = row.spin;
       const int slice = column / in->n_rhs, rhs = column % in->n_rhs;
       if (column >= columns) continue;
       for (int d = 0; d < MD_DIRECTIONS; d++) {
@@ -220,6 +221,7 @@ static void hop_spins(const tensor_emu *s, const site_input *input, const md_fie
       held = rhs;
       spin_row(s, input, of, spin, result + n * rhs + 24 * slice + 6 * spin);
     }
+  }
 }
 
 /* Applies the scale, which has the factor of the action, and the end, and stores all right-hand
@@ -319,10 +321,13 @@ int md_tensor_speed_of(const md_context *context, const md_backend_request *requ
 }
 
 int md_tensor_columns(const md_backend_request *request) {
-  const int n = request->n_rhs;
-  if (md_action_has_spin(request->action) || request->packing != MD_PACKING_STACKED || n < 2 ||
-      n > MD_STACKED_MOST)
-    return n;
+  const int n = request->n_rhs, fours = (n + MD_SPIN_FOUR - 1) / MD_SPIN_FOUR * MD_SPIN_FOUR;
+  if (request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST) return n;
+  if (md_action_has_spin(request->action)) {
+    const bool marches =
+        !md_action_get(request->action)->walls && md_precision_bytes(request->precision) == 2;
+    return marches && n > MD_SPIN_FOUR ? fours : n;
+  }
   return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
 }
 

@@ -301,6 +301,29 @@ static void half_full_tiles_in_cache(void **state) {
     }
 }
 
+/* Four spins in 16 bits: from four right-hand sides on where tiles divide the lattice, in whole
+ * fours, else from seven. */
+static void four_spins_fill_fours(void **state) {
+  md_context *context = *state;
+  const bool device = md_agree(context, md_device_open(context)) == MD_OK;
+  const int tiled[4] = {16, 16, 16, 16}, other[4] = {20, 10, 10, 16};
+  const char *name, *reason;
+  for (int n = 1; n <= 20; n++)
+    for (int k = 0; k < 4; k++) {
+      const bool marches = k % 2 == 0 && context->gpu.code >= 90;
+      const bool stacked = device && n >= (marches && n <= 16 ? 4 : 7);
+      const int fours = (n + 3) / 4 * 4;
+      md_backend_request r = {.action = MD_ACTION_WILSON,
+                              .precision = k < 2 ? MD_HALF : MD_BF16,
+                              .n_rhs = n,
+                              .antiperiodic = true};
+      const char *packing = chosen_on(context, k % 2 ? other : tiled, "auto", &r, &name, &reason);
+      if (!packing && !device) continue; /* bf16 on a host */
+      assert_string_equal(packing, stacked ? "stacked" : "none");
+      assert_int_equal(r.n_rhs, stacked && n <= 16 ? fours : n);
+    }
+}
+
 static void packing_follows_its_rule(void **state) {
   md_context *context = *state;
   const bool device = md_agree(context, md_device_open(context)) == MD_OK;
@@ -341,6 +364,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(parts_follow_their_rule),
     cmocka_unit_test(few_go_alone),
     cmocka_unit_test(half_full_tiles_in_cache),
+    cmocka_unit_test(four_spins_fill_fours),
     cmocka_unit_test(packing_follows_its_rule),
 };
 MD_RUN_TESTS(tests)

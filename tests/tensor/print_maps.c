@@ -46,7 +46,8 @@ static void print_stacked(md_precision precision, const char *name) {
 static void print_spins(const char *name) {
   open_tile(name, 4, MD_STACKED_K);
   for (int at = 0; at < 4 * MD_STACKED_K; at++) {
-    const int spin = md_spin_of_row(at / MD_STACKED_K / 2, at / MD_STACKED_K % 2 * MD_SPIN_TILE);
+    const int row = at / MD_STACKED_K % 2 * MD_SPIN_TILE;
+    const int spin = md_spin_place_of(MD_SPIN_TILE, at / MD_STACKED_K / 2, row).spin;
     const md_stacked_k k = md_stacked_row(MD_HALF, at % MD_STACKED_K);
     const md_spin_partner p = md_spin_partner_of(k.direction, spin);
     const bool minus = k.part ? p.turn >= 2 : p.turn == 1 || p.turn == 2;

@@ -110,7 +110,8 @@ static void projector(int direction, double complex m[4][4]) {
 }
 
 /* gamma_mu, Hermitian, square to 1 and anticommute; both ways along an axis have the same; they
- * leave no spin in its half. Rows of the two accumulators are all spins of eight columns. */
+ * leave no spin in its half. The rows of a tile are all spins of its columns, once each, those of
+ * a lane in one half of one column. */
 static void spins_are_projected(void **state) {
   double complex gamma[4][4][4], back[4][4];
   (void)state;
@@ -132,8 +133,19 @@ static void spins_are_projected(void **state) {
     assert_true(sum == (mu == nu && i == j ? 2.0 : 0.0));
     assert_true(gamma[mu][i][j] == conj(gamma[mu][j][i]));
   }
-  for (int row = 0; row < MD_SPIN_ACCUMULATORS * MD_TILE; row++)
-    assert_int_equal(md_spin_of_row(row / MD_TILE, row % MD_TILE), row / MD_SPIN_TILE);
+  for (int columns = MD_SPIN_FOUR; columns <= MD_SPIN_TILE; columns += MD_SPIN_FOUR) {
+    int seen[MD_SPIN_TILE][4] = {{0}};
+    for (int at = 0; at < 4 * columns; at++) {
+      const md_spin_place row = md_spin_place_of(columns, at / MD_TILE, at % MD_TILE);
+      assert_in_range(row.column, 0, columns - 1);
+      assert_in_range(row.spin, 0, 3);
+      assert_int_equal(seen[row.column][row.spin]++, 0);
+      const md_spin_place low = md_spin_place_of(columns, at / MD_TILE, at % MD_SPIN_TILE);
+      assert_int_equal(row.column, low.column);
+      assert_int_equal(row.spin / 2, low.spin / 2);
+      assert_int_equal(row.spin % 2, at % MD_TILE / MD_SPIN_TILE);
+    }
+  }
 }
 
 static const struct CMUnitTest const_tests[] = {cmocka_unit_test(tiles_hold_all_products),

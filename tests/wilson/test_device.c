@@ -7,7 +7,7 @@
 #include <math.h>
 #include <stdio.h>
 
-static const int slices_of[] = {1, 2, 3, 5, 8, 12, 16}, counts[] = {1, 3, 16};
+static const int slices_of[] = {1, 2, 3, 4, 5, 8, 12, 16}, counts[] = {1, 3, 16};
 enum { SLICES = sizeof slices_of / sizeof *slices_of };
 
 static md_backend_request request_of(int slices, int n_rhs) {
@@ -127,6 +127,10 @@ static void schur(void **state) {
       if (d == 0) compare_schur(context, &gauge, "tensor", MD_DOUBLE, &r, k % 2);
       compare_schur(context, &gauge, "tensor", MD_HALF, &r, k % 2);
       compare_schur(context, &gauge, "tensor", MD_BF16, &r, k % 2);
+    }
+    for (int n = 4; n <= 16 && d == 1; n += 4) { /* tiles of four and of eight columns */
+      const md_backend_request r = request_of(1, n);
+      compare_schur(context, &gauge, "tensor", n < 16 ? MD_HALF : MD_BF16, &r, n == 8);
     }
     md_gauge_destroy(&gauge);
     md_geometry_destroy(g);
