@@ -5,7 +5,9 @@ OLD and NEW are JSON reports of the same `minidirac bench` command. Rows are mat
 measured; their median times are compared. The noise of a pair is half the way from the shortest to
 the longest repetition, relative to the median, of both rows added in quadrature. A row is slower
 where its time grew by more than threshold and noise together, and unsure where the threshold alone
-is passed. Of two suites the figure of merit comes first, and their ranks may differ in number. Exit 0: no row is slower; 1: some are; 2: bad input. Standard library only.
+is passed; it failed where NEW alone missed its tolerance or bound. Of two suites the figure of merit
+comes first, and their ranks may differ in number. Exit 0: no row is slower or failed; 1: some are; 2: bad input.
+Standard library only.
 
 With --ratios the reports may be of two machines: what is compared is not a row's time, but that time
 over one that the same run measured beside it: a hop over the triad or copy of its memory, a product
@@ -19,15 +21,17 @@ import contextlib
 import csv
 import json
 import math
+import os
+import signal
 import sys
 
-COMMON = ["action", "Ls", "M5", "b5", "c5", "dims", "ranks", "threads", "transport"]
+COMMON = ["action", "Ls", "M5", "b5", "c5", "imaginary_mu", "flux_quanta", "dims", "ranks", "threads", "transport"]
 OPERATOR = ["backend", "packing", "precision", "reconstruct", "rhs"]
 SMALL = ["type", "rows", "columns", "width", "height", "block", "space"]
 # By command, what a row measured; keys that a row lacks are passed over.
 IDENTITY = {
     "bench dirac": OPERATOR + ["mode", "kernel", "count"] + COMMON,
-    "bench solver": ["solver", "precondition", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
+    "bench solver": ["solver", "precondition", "degree", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
     "bench suite": ["part", "work", "format", "kernel", "space", "solver", "inner", "m"] + OPERATOR + COMMON,
     "bench gemm": [
         "kernel",
@@ -49,7 +53,7 @@ IDENTITY = {
     "bench shift": ["kernel"] + SMALL + COMMON,
     "bench gemv": ["kernel"] + SMALL + COMMON,
 }
-SAME_WORK = ["tolerance", "shifts", "class"]  # keys of a report without which its rows are other work
+SAME_WORK = ["tolerance", "shifts", "class", "u0", "modes.count"]  # keys of a report without which its rows are other work
 PER_RUN = ["ranks", "threads", "transport"]  # no part of what a row is where ranks differ in number
 # By command, the speed of a row relative to another of the same run, the first key that it has: what --ratios compares.
 RATIOS = {
@@ -102,6 +106,13 @@ def document(name):
     return report["report"] if isinstance(report.get("report"), dict) else report
 
 
+def entry(report, path):
+    """What stands under keys with dots between them; None: nothing."""
+    for key in path.split("."):
+        report = report.get(key) if isinstance(report, dict) else None
+    return report
+
+
 def load(name):
     """A report, as far as every command's must be one."""
     report = document(name)
@@ -147,6 +158,13 @@ def timed(row):
         low, high = (mean - spread if low is None else low), (mean + spread if high is None else high)
     noise = (high - low) / 2 / median if low is not None and high is not None else 0.0
     return median, max(noise, 0.0)
+
+
+def failed(row):
+    """Whether a solve missed its tolerance or a product its bound: its time says nothing."""
+    excess = number(row.get("excess"))
+    judged = "excess" in row and row.get("checked") != "off"
+    return row.get("converged") is False or judged and (excess is None or excess > 1)
 
 
 def slowness(row, keys):
@@ -207,10 +225,9 @@ def compare(old_name, new_name, threshold, ratios):
             f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'"
         )
     for key in SAME_WORK:
-        if old_report.get(key) != new_report.get(key):
-            raise BadInput(
-                f"the reports must be of the same work: {key} is {shown(old_report.get(key))} and {shown(new_report.get(key))}"
-            )
+        a, b = (entry(report, key) for report in (old_report, new_report))
+        if a != b:
+            raise BadInput(f"the reports must be of the same work: {key} is {shown(a)} and {shown(b)}")
     links = [number(report.get("plaquette")) for report in (old_report, new_report)]
     if None not in links and not math.isclose(*links, rel_tol=1e-9):  # rounding of other machines
         raise BadInput(f"the reports must be of the same links: plaquette is {links[0]:.12g} and {links[1]:.12g}")
@@ -240,24 +257,30 @@ def compare(old_name, new_name, threshold, ratios):
         print(f"compared: 1 / {', '.join(keys)}")
     lines, missing = [], [f"only in OLD: {short[i]}" for i in old if i not in new]
     missing += [f"only in NEW: {short[i]}" for i in new if i not in old]
+    failures = new_report.get("pass") is False and old_report.get("pass") is not False
+    missing += ["failed in NEW: a check of the suite"] * failures
     for identity in both:
         a, b = measure(old[identity]), measure(new[identity])
+        broken = failed(new[identity]) and not failed(old[identity])
         if not a or not b:
-            missing.append(f"not timed in {'OLD' if not a else 'NEW'}: {short[identity]}")
+            missing.append(f"not timed in {'OLD' if not a else 'NEW'}: {short[identity]}" + ", where it failed" * broken)
+            failures += broken
             continue
         ratio, noise = b[0] / a[0], math.hypot(a[1], b[1])
-        lines.append((ratio, short[identity], a[0], b[0], noise, verdict(ratio, noise, threshold)))
-    if not lines:
+        word = "failed" if broken else verdict(ratio, noise, threshold)
+        lines.append((ratio, short[identity], a[0], b[0], noise, word))
+    if not lines and not failures:
         raise BadInput(f"no row that {old_name} and {new_name} share was timed in both")
-    width = max(len(line[1]) for line in lines)
+    width = max((len(line[1]) for line in lines), default=0)
     unit = "" if ratios else " s"
     print(f"{'row':{width}}  {'old' + unit:>10}  {'new' + unit:>10}  {'new/old':>7}  {'noise':>6}  verdict")
     for ratio, name, a, b, noise, word in sorted(lines, key=lambda line: -line[0]):
         print(f"{name:{width}}  {a:10.4g}  {b:10.4g}  {ratio:7.3f}  {100 * noise:5.1f}%  {word}")
     print(*missing, sep="\n", end="\n" if missing else "")
     slower = sum(line[-1] == "slower" for line in lines)
-    print(f"{slower} of {len(lines)} rows slower by more than {100 * threshold:g} % and noise")
-    return 1 if slower else 0
+    failures += sum(line[-1] == "failed" for line in lines)
+    print(f"{slower} of {len(lines)} rows slower by more than {100 * threshold:g} % and noise" + f", {failures} failed" * (failures > 0))
+    return 1 if slower or failures else 0
 
 
 def figures_of(old, new):
@@ -295,6 +318,10 @@ def refusals(script):
     """Bad input in here ends the script of this name with one line and exit code 2."""
     try:
         yield
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, as `head`, has what it wants; what is left goes nowhere
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(128 + signal.SIGPIPE)
     except (BadInput, OSError) as error:
         print(f"{script}: error: {shown(str(error))}", file=sys.stderr)
         sys.exit(2)
@@ -337,7 +364,8 @@ def main():
     parser.add_argument("--ratios", action="store_true", help="compare times over others of the same run")
     with refusals("compare.py"):
         arguments = parser.parse_args()
-        sys.exit(compare(arguments.old, arguments.new, arguments.threshold / 100, arguments.ratios))
+        code = compare(arguments.old, arguments.new, arguments.threshold / 100, arguments.ratios)
+    sys.exit(code)
 
 
 if __name__ == "__main__":

@@ -24,6 +24,9 @@ assert [bool(row[head.index("inner_reason")]) for row in rows] == [False, True, 
 assert "," in rows[3][head.index("inner_reason")], rows
 END
 fi
+# The degree of a polynomial is told where one was taken.
+on 1 bench solver $small --solvers cg,fcg --inner none --precondition chebyshev --degree 3 --json "$work/degree.json" --quiet || complain "chebyshev: exit $?"
+[ "$(grep -c '"degree":[[:space:]]*3,' "$work/degree.json") $(grep -c '"degree"' "$work/degree.json")" = "1 1" ] || complain "no degree in one row alone"
 [ "$(grep -E '"(iterations|relative_residual)"' "$work/1.json")" = "$(grep -E '"(iterations|relative_residual)"' "$work/2.json")" ] ||
   complain "other numbers on 2 ranks"
 # GFLOP/s by MILC's count, of the whole lattice; of shifts there is none.

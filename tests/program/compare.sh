@@ -47,6 +47,19 @@ gives 2 slices4 slices6
 grep -q 'no row of slices4 is in slices6' err || complain "rows of 4 and 6 slices: $(cat err)"
 gives 2 slices4 links6
 grep -q 'same links: plaquette is 0.5 and 0.6' err || complain "rows of other links: $(cat err)"
+# So are a field of the quark's own, a mean link and another number of modes.
+report "bench dirac" "" "$(dirac a 1 1 1), \"flux_quanta\": 1" >flux1
+report "bench dirac" "" "$(dirac a 1 1 1), \"flux_quanta\": 2" >flux2
+gives 0 flux1 flux1
+gives 2 flux1 flux2
+report "bench dirac" '"u0": 0.8, "modes": {"count": 4},' "$(dirac a 1 1 1)" >modes4
+report "bench dirac" '"u0": 0.8, "modes": {"count": 8},' "$(dirac a 1 1 1)" >modes8
+report "bench dirac" '"u0": 0.9, "modes": {"count": 4},' "$(dirac a 1 1 1)" >mean9
+gives 0 modes4 modes4
+for other in modes8:modes.count.is.4.and.8 mean9:u0.is.0.8.and.0.9; do
+  gives 2 modes4 ${other%:*}
+  grep -q "same work: ${other#*:}$" err || complain "rows of $other: $(cat err)"
+done
 # Rows that differ in nothing are matched in their order; one without a time is named.
 report "bench dirac" "" "$(dirac a 1 1 1)" "$(dirac a 2 2 2)" >old2
 report "bench dirac" "" "$(dirac a 1 1 1)" "$(dirac a 2 null 2)" >new2
@@ -72,6 +85,36 @@ report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1' '"k
 report "bench copy" "" '"kernel": "copy", "bytes": 100, "seconds_median": 1.04' '"kernel": "copy", "bytes": 200, "seconds_median": 1.06' >new
 gives 1 old new
 says '^1 of 2 rows slower'
+
+# A row that failed in NEW alone is not faster: a solve, a product whether it has a figure or none, a check of a suite.
+for case in 'solver|"converged": true|"converged": false' 'gemm|"checked": "all", "excess": 0.5|"checked": "rows", "excess": 1.5' \
+  'gemm|"checked": "all", "excess": 1|"checked": "all", "excess": null'; do
+  IFS='|' read -r kind right wrong <<<"$case"
+  report "bench $kind" "" "$right, \"seconds_median\": 1" >right
+  report "bench $kind" "" "$wrong, \"seconds_median\": 0.5" >wrong
+  report "bench $kind" "" "$wrong, \"seconds_median\": null" >untimed
+  gives 1 right wrong
+  says '^row .* failed$'
+  says '^0 of 1 rows slower .*, 1 failed$'
+  gives 0 wrong wrong
+  gives 1 right untimed
+  says '^not timed in NEW: row, where it failed$'
+done
+report "bench gemm" "" '"checked": "all", "excess": 1, "seconds_median": 1' >right
+report "bench gemm" "" '"checked": "off", "excess": null, "seconds_median": 1' >unchecked
+gives 0 right unchecked
+report "bench suite" '"pass": true,' '"part": "hop", "seconds_median": 1' >right
+report "bench suite" '"pass": false,' '"part": "hop", "seconds_median": 1' >wrong
+gives 1 right wrong
+says '^failed in NEW: a check of the suite$'
+gives 0 wrong wrong
+report "bench solver" "" "\"degree\": 4, $s: 0.1, \"seconds_median\": 1" >degree4
+report "bench solver" "" "\"degree\": 8, $s: 0.1, \"seconds_median\": 1" >degree8
+gives 2 degree4 degree8
+# What reads the table may end before it.
+report "bench dirac" "" "$(for i in $(seq 300); do printf '"kernel": "%0300d", "seconds_median": 1}, {' $i; done) \"seconds_median\": 1" >long
+{ "$source_dir/scripts/compare.py" long long 2>err; echo $? >code; } | head -3 >out
+[ "$(cat code)" = 141 ] && [ ! -s err ] || complain "a table cut short: exit $(cat code), $(head -3 err)"
 
 # Ratios of one run: a hop that keeps its share of a memory of half the speed is not slower, one that
 # loses it is; the bandwidth's own spread is noise; a command without such a figure is refused.

@@ -456,6 +456,8 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
   const bool takes =
       c->kind < MD_BENCH_DEFLATED && md_solvers()[c->kind]->takes & MD_TAKES_PRECONDITION;
   cJSON_AddStringToObject(row, "precondition", takes ? bench->how.precondition : "none");
+  if (takes && bench->how.before == MD_PRECONDITION_CHEBYSHEV)
+    cJSON_AddNumberToObject(row, "degree", (double)bench->how.degree);
   md_report_add(row, "packing_reason=%s rhs_block=%d", f->packing_reason, f->rhs_block);
   if (f->inner_reason[0]) cJSON_AddStringToObject(row, "inner_reason", f->inner_reason);
   md_twist_report(row, &c->request);
