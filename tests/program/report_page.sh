@@ -24,6 +24,11 @@ g='"kernel": "k1", "relative_bound": 1e-6, "relative_error"'
 echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-7}, {$g: null}]}" >unchecked.json
 echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-7}]}" >checked.json
 echo "{\"command\": \"bench gemm\", \"rows\": [{$g: 1e-5}]}" >broken.json
+e='"kernel": "k1", "relative_bound": 1e-6, "relative_error": 1e-7, "excess"'
+echo "{\"command\": \"bench gemm\", \"rows\": [{$e: 0.9, \"checked\": \"rows\"}]}" >elements.json
+echo "{\"command\": \"bench gemm\", \"rows\": [{$e: 1.1, \"checked\": \"all\"}]}" >element.json
+echo "{\"command\": \"bench gemm\", \"rows\": [{$e: null, \"checked\": \"all\"}]}" >nothing.json
+echo "{\"command\": \"bench gemm\", \"rows\": [{$e: null, \"checked\": \"off\"}]}" >off.json
 
 # holds REPORT...: the page of them.
 holds() {
@@ -86,7 +91,7 @@ grep -q '<b class' page.html && complain "a verdict for a stencil that is not ju
 holds missed.json
 grep -q "<b class='FAIL'>FAIL</b> 1 of 1 solves missed" page.html || complain "no FAIL"
 
-for case in "unchecked 0 0" "checked 1 0" "broken 0 1"; do
+for case in "unchecked 0 0" "checked 1 0" "broken 0 1" "elements 1 0" "element 0 1" "nothing 0 1" "off 0 0"; do
   set -- $case
   "$here/report.py" "$1.json" -o page.html || complain "$1: exit $?"
   [ "$(grep -c '>PASS</b>' page.html) $(grep -c '>FAIL</b>' page.html)" = "$2 $3" ] || complain "verdict of $1.json"
