@@ -3,7 +3,8 @@
 many GPUs will need.
 
 REPORT: JSON reports of `bench dirac` and `bench solver`, of one rank and of several on the same kind
-of GPU, of which rows of action naive are read; where two measured the same, the later one counts.
+of GPU, of which rows of action naive are read, of solves those of plain CG; where two measured the
+same, the later one counts.
 The model, whose times are fitted to them for each backend, precision and number of right-hand sides:
 
   interior  = start + sites * time per site
@@ -80,6 +81,8 @@ def read(paths):
             for row in report["rows"]:
                 if row.get("action", report.get("action", "naive")) != "naive":
                     continue  # of other depth, flops and shape
+                if row.get("solver", "cg") != "cg" or row.get("precondition", "none") != "none":
+                    continue  # an iteration of other vectors and sums
                 row["grid"] = report["grid"]
                 same = (key_of(row), row.get("inner"), tuple(row["dims"]), tuple(row["grid"]))
                 solved = report["command"] == "bench solver"

@@ -147,9 +147,19 @@ for name, grid, rows in (("one", [1, 1, 1, 1], [{**row, "ranks": 1}]), ("two", s
                          ("at-once", several, [{**split, "exchange_seconds": 0}]), ("flat-dims", several, [{**split, "dims": [8] * 3}]),
                          ("null", several, [{**split, "seconds_median": None}]), ("word", several, [{**split, "exchange_seconds": "a"}])):
     json.dump({"command": "bench dirac", "grid": grid, "rows": rows}, open(f"{name}.json", "w"))
+solves = [{**row, "ranks": 1, "inner": "none", "solver": solver, "precondition": before, "ms_per_iteration_loop": ms}
+          for solver, before, ms in (("cg", "none", 1), ("block", "none", 9), ("cg", "modes", 9))]
+for name, rows in ("cg", solves[:1]), ("ways", solves):
+    json.dump({"command": "bench solver", "grid": [1] * 4, "rows": rows}, open(f"{name}.json", "w"))
 P
 "$source_dir/scripts/model_scaling.py" one.json two.json --network 25 >out 2>err && grep -q '^| hop cuda none double 18 1 |' out ||
   complain "model_scaling.py: $(tail -1 err)"
+# Solves by other ways than CG change nothing.
+for solves in cg ways; do
+  "$source_dir/scripts/model_scaling.py" one.json two.json $solves.json >$solves.out 2>err && grep -q '^| CG cuda none double 18 1 |' $solves.out ||
+    complain "model_scaling.py $solves.json: $(tail -1 err)"
+done
+cmp cg.out ways.out || complain "model_scaling.py takes other ways to solve for CG"
 # Exchanges that take no longer with more bytes give no bandwidth.
 "$source_dir/scripts/model_scaling.py" one.json flat.json >out 2>err && grep -q '^link: .* no more for more bytes in an exchange$' out ||
   complain "model_scaling.py flat.json: $(tail -1 err)"
