@@ -36,12 +36,27 @@ def iterating(row):
 
 
 def is_reference(row):
-    return row["solver"] == "cg" and row["rhs"] == "1" and iterating(row) == "double"
+    return solver_of(row) == "cg" and row["rhs"] == "1" and iterating(row) == "double" and reals(row) == "18"
+
+
+def reals(row):
+    return row.get("reconstruct") or "18"
+
+
+def preconditioner(row):
+    """Of a solve with one, with the degree of a polynomial; else nothing."""
+    before = row.get("precondition") or "none"
+    return "" if before == "none" else f"{before} {row.get('degree') or ''}".strip()
 
 
 def method(row):
-    """What a curve has in common but for the modes: operator, precisions, right-hand sides at once."""
-    return f"{operator_name(row)}, {iterating(row)}, {row['rhs']} rhs"
+    """What a curve has in common but for the modes: operator, links, precisions, right-hand sides at once."""
+    links = "" if reals(row) == "18" else f", {reals(row)} reals"
+    return f"{operator_name(row)}{links}, {iterating(row)}, {row['rhs']} rhs"
+
+
+def solver_of(row):
+    return f"{row['solver']} {preconditioner(row)}".strip()
 
 
 def add(curves, name, row, seconds):
@@ -61,7 +76,7 @@ def curves_of(reports):
         if is_reference(row):
             add(reference, "", row, row["seconds_per_rhs"])
         elif row["solver"] != "deflated":
-            add(curves, (method(row), row["solver"], 0, 0), row, row["seconds_per_rhs"])
+            add(curves, (method(row), solver_of(row), 0, 0), row, row["seconds_per_rhs"])
     for _, report in reports:
         for raw in report.get("time_to_solution", []):
             row = {key: str(value) for key, value in raw.items()}
@@ -95,7 +110,7 @@ def iterations_of(reports, other):
     found = {}
     for row in converged_rows(reports):
         away = abs(int(row["rhs"]) - other["n"])
-        if row["solver"] == "cg" and iterating(row) == iterating(other) and (not away or iterating(row) == "double"):
+        if solver_of(row) == "cg" and iterating(row) == iterating(other) and (not away or iterating(row) == "double"):
             found.setdefault(float(row["mass"]), []).append((away, int(row["iterations"]), row["rhs"]))
     return {mass: min(rows, key=lambda row: row[0])[1:] for mass, rows in found.items()}
 

@@ -87,6 +87,19 @@ if python_with matplotlib; then
       complain "plot_time_to_solution.py takes a reference that ${bad#* }"
     [ "$(wc -l <err)" = 1 ] && grep -q "bad.csv, line 2 ${bad#* }" err || complain "bad.csv: $(tail -1 err)"
   done
+  # Reals of a link and a preconditioner make curves of their own.
+  python3 - <<'P'
+import json
+report = json.load(open("t.json"))
+row = {**report["rows"][0], "rhs": 2, "reconstruct": "18", "precondition": "none"}
+report["rows"] = [row, {**row, "reconstruct": "12"}] + [{**row, "solver": "fcg", **way} for way in (
+    {}, {"precondition": "chebyshev", "degree": 4}, {"precondition": "chebyshev", "degree": 8})]
+json.dump(report, open("ways.json", "w"))
+P
+  "$source_dir/scripts/plot_time_to_solution.py" ways.json -o ways.svg >out 2>err || complain "plot_time_to_solution.py ways.json: $(tail -1 err)"
+  for curve in "cg: cpu_simd" "cg: cpu_simd, 12 reals" "fcg: cpu_simd" "fcg chebyshev 4: cpu_simd" "fcg chebyshev 8: cpu_simd"; do
+    [ "$(grep -c "<!-- $curve, double, 2 rhs -->" ways.svg)" = 1 ] || complain "ways.svg must have one curve '$curve'"
+  done
   # A solve that did not converge is drawn, named in the picture and on stderr.
   sed 's/"mass"/"converged": false, "relative_residual": 0.5, "tolerance": 1e-10, "mass"/' c.json >cut.json
   "$source_dir/scripts/plot_correlator.py" c.json cut.json -o cut.svg >out 2>err || complain "plot_correlator.py cut.json: $(tail -1 err)"
