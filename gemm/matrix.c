@@ -58,14 +58,15 @@ static void reference_row(const md_gemm_problem *p, const void *a, const void *b
 
 static void add_row(const md_gemm_problem *p, const void *c, int64_t i, const double *value,
                     const double *modulus, md_gemm_row_sums *sums) {
-  const double gamma = gamma_of(p);
+  const double gamma = gamma_of(p), least = p->precision == MD_GEMM_DOUBLE ? 0x1p-1074 : 0x1p-149;
+  const double underflow = 0.5 * ((double)(p->k + 2) * least);
   for (int64_t j = 0; j < p->n; j++) {
     const double computed = md_gemm_load(md_gemm_output(p->precision), c, i * p->ldc + j);
-    const double deviation = fabs(computed - value[j]), bound = gamma * modulus[j];
+    const double deviation = fabs(computed - value[j]), bound = gamma * modulus[j] + underflow;
     sums->difference += deviation;
     sums->norm += fabs(value[j]);
     sums->bound += bound;
-    md_gemm_raise(&sums->excess, deviation == 0.0 ? 0.0 : deviation / bound);
+    md_gemm_raise(&sums->excess, deviation / bound);
   }
 }
 

@@ -80,8 +80,9 @@ void md_gemm_fill(uint64_t seed, md_gemm_operand operand, md_gemm_precision prec
  *
  * Element (i, j) may deviate by gamma_(k+2) (|alpha| |A| |B| + |beta| |C|)_ij whatever the order
  * of its sum, gamma_n = n u / (1 - n u) (Higham, Accuracy and Stability of Numerical Algorithms,
- * 2nd ed., section 3.5). u is the unit roundoff of the accumulation; for 16-bit and TF32 inputs
- * 2^-23, since Tensor Cores truncate their sums. */
+ * 2nd ed., section 3.5), and by half the least number of C's type for each product that may
+ * underflow, k + 2. u is the unit roundoff of the accumulation; for 16-bit and TF32 inputs 2^-23,
+ * since Tensor Cores truncate their sums. */
 typedef struct md_gemm_row_sums {
   double difference; /* sum over j of |computed - reference| */
   double norm;       /* of |reference| */

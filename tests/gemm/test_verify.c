@@ -63,6 +63,24 @@ static void bound_is_the_definition(void **state) {
   }
 }
 
+/* Half a unit of the least number for each operation, where gamma alone allows less than one. */
+static void underflow_passes(void **state) {
+  md_gemm_problem tiny = PROBLEM;
+  tiny.k = 2, tiny.alpha = 0x1p-126, tiny.beta = 0.0;
+  int64_t rows[M];
+  md_gemm_sample_rows(M, M, rows);
+  for (int wrong = 0; wrong < 2; wrong++) {
+    md_gemm_row_sums sums[M] = {0};
+    fill();
+    for (int i = 0; i < M * N; i++) {
+      const float *x = a + i / N * K, *y = b + i % N, factor = 0x1p-126f;
+      c[i] = factor * x[0] * y[0] + factor * x[1] * y[N] + (float)wrong * 0x1p-145f;
+    }
+    MD_REQUIRE(*state, md_gemm_verify_rows(*state, &tiny, a, b, c0, c, rows, M, sums));
+    assert_int_equal(md_gemm_error_of(sums, M).excess > 1.0, wrong);
+  }
+}
+
 static void not_a_number_is_seen(void **state) {
   fill();
   c[3 * N + 4] = NAN;
@@ -124,6 +142,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(rounding_passes),
     cmocka_unit_test(one_wrong_element_is_seen),
     cmocka_unit_test(bound_is_the_definition),
+    cmocka_unit_test(underflow_passes),
     cmocka_unit_test(not_a_number_is_seen),
     cmocka_unit_test(not_a_number_stays),
     cmocka_unit_test(parts_of_a_matrix_agree_with_the_whole),

@@ -4,6 +4,8 @@
 #include "bench/bench.h"
 #include "bench/gemm/case.h"
 
+#include <float.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -261,6 +263,18 @@ static md_status check_entries(bench *b) {
   return md_agree(b->context, status);
 }
 
+/* Elements of the matrices are below 1: sums of larger ones than the type of C holds would condemn
+ * right kernels. */
+static md_status check_range(md_context *context, const md_gemm_problem *p) {
+  const double most = p->precision == MD_GEMM_DOUBLE ? DBL_MAX : FLT_MAX;
+  const double sum = fabs(p->alpha) * (double)p->k + fabs(p->beta);
+  if (sum <= most) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "|alpha| k + |beta| must be at most %.3g in precision %s, got %.3g; take smaller "
+                 "factors",
+                 most, md_gemm_precision_name(p->precision), sum);
+}
+
 /* Sizes that a method over ranks does not take or that the memory does not hold, likewise. */
 static md_status check_shapes(bench *b) {
   const md_gemm_order *o = &b->order;
@@ -270,6 +284,7 @@ static md_status check_shapes(bench *b) {
       const md_gemm_precision precision = (md_gemm_precision)o->precisions.value[p];
       const md_gemm_request request = md_gemm_case_request(&o->settings, precision, shape);
       md_status status = md_gemm_check(b->context, &request.problem);
+      if (status == MD_OK) status = check_range(b->context, &request.problem);
       if (status == MD_OK)
         status = md_gemm_case_memory_check(b->context, &request.problem,
                                            needs_whole(b) ? 1 : b->context->ranks);
