@@ -190,9 +190,19 @@ static md_status put(md_context *context, const char *path, const char *text) {
   return MD_OK;
 }
 
-/* Texts of files and file names as JSON can hold them: base/text.h. */
+/* A whole number that 15 digits do not tell, as cJSON writes them where they come near. */
+static void make_exact(cJSON *item) {
+  char *digits;
+  const double value = item->valuedouble;
+  if (!(fabs(value) >= 1e15 && fabs(value) <= 0x1p53) || value != trunc(value)) return;
+  if (asprintf(&digits, "%.0f", value) < 0) return;
+  item->valuestring = digits, item->type = cJSON_Raw;
+}
+
+/* Texts of files and file names as JSON can hold them: base/text.h; whole numbers. */
 static void make_printable(cJSON *item) {
   for (; item; item = item->next) {
+    if (cJSON_IsNumber(item)) make_exact(item);
     if (cJSON_IsString(item)) {
       const size_t most = 4 * strlen(item->valuestring) + 1;
       char *text = malloc(most);

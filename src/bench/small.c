@@ -422,7 +422,7 @@ static md_status read_options(bench *b, int argc, char **argv) {
       MD_OPTION(INTEGER, "repeat", &b->repeat, "N", "timed runs of each [10]", .low = 1,
                 .high = 1000000),
       MD_OPTION(INTEGER, "seed", &b->seed, "N", "of the elements [987654]", .low = 0,
-                .high = 9.2e18),
+                .high = 0x1p53),
       MD_CSV_OPTION(b->csv),
       MD_COMMON_OPTIONS(b->common)};
   const int skip = kind->blocks ? 0 : 1, count = sizeof options / sizeof *options - skip;

@@ -216,7 +216,7 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
                 "of the matrices on rank 0 [pageable]", .choices = MD_GEMM_MEMORY_WORDS),
       MD_OPTION(FLAG, "pitched", &r->place.pitched, NULL, "device matrices with aligned rows"),
       MD_OPTION(INTEGER, "seed", &w->seed, "N", "of the matrices [987654]", .low = 0,
-                .high = 9.2e18, .group = MD_GROUP_TIMED),
+                .high = 0x1p53, .group = MD_GROUP_TIMED),
       MD_CSV_OPTION(o->csv),
       MD_COMMON_OPTIONS(o->common),
   };
