@@ -29,10 +29,16 @@ refuses 2 '--local-kernel has no effect without block_cyclic' 1 bench gemm --ker
 refuses 2 '--pitched has no effect without a kernel on a device' 1 bench gemm --kernels cpu_tiled --pitched
 refuses 2 'alpha must be 0 or have a size from 1.18e-38 to 3.4e.38 in precision single, got 1e.300' 1 bench gemm --kernels cpu_tiled --alpha 1e300
 refuses 2 'beta must be 0 or have a size from 2.23e-308' 1 bench gemm --kernels cpu_tiled --precision double --beta 1e-320
+refuses 2 '.alpha. k . .beta. must be at most 3.4e.38 in precision single, got 6e.40; take smaller' 1 bench gemm --kernels cpu_tiled --shapes 300x300x200 --alpha 3e38
+refuses 2 'must be at most 1.8e.308 in precision double' 1 bench gemm --kernels cpu_tiled --precision double --shapes 2x2x1 --alpha 1e308 --beta 1e308
+# Sums that underflow are no fault of a kernel; a seed is told with all of its digits.
+on 1 bench gemm --shapes 300x300x2 --alpha 1.3e-38 --kernels naive,cpu_tiled --repeat 1 --seed 9007199254740991 --quiet --json seed.json || complain "products of subnormal numbers"
+grep -q '"seed":[[:space:]]*9007199254740991,' seed.json || complain "the seed of the report: $(grep seed seed.json)"
 refuses 3 'bench gemm timed nothing: slow above 1024' 1 bench gemm --shapes 1300x1000x1000 --kernels all --precision half
 refuses 2 "block sizes must be" 1 bench gemm --kernels block_cyclic --block 9999999999x1
 refuses 2 "--check takes" 1 bench gemm --check maybe
 refuses 2 "--repeat must lie" 1 bench gemm --repeat 0
+refuses 2 "--seed must lie" 1 bench gemm --seed 9007199254740993
 refuses 2 "two-dimensional" 1 bench gemm --grid 1x1x2x1
 refuses 2 "bench gemm does not know" 1 bench gemm --size 4
 "$minidirac" bench 2>err && complain "bench without a kind"
@@ -46,6 +52,9 @@ done
 "$minidirac" bench gemm --shapes 31x17x40,5x1x3 --precision double,single --repeat 3 --alpha 0.5 \
   --beta -2 --json report.json --csv rows.csv --quiet >out || complain "a small run"
 [ -s out ] && complain "--quiet printed $(head -1 out)"
+# Above the size of --check 16 rows of every rank are compared.
+on 1 bench gemm --shapes 30x20x40 --kernels naive,cpu_tiled --check 8 --repeat 1 --quiet --json rows-1.json || complain "--check 8"
+on 2 bench gemm --shapes 60x20x40 --kernels block_cyclic,summa --check 8 --repeat 1 --quiet --json rows-2.json || complain "--check 8, 2 ranks"
 "$minidirac" bench gemm --rect 12x9 --k 1,8,156 --square 3:9:3 --kernels naive,cpu_tiled \
   --json - --repeat 1 >sweep.json || complain "a sweep"
 mpirun -n 3 "$minidirac" bench gemm --shapes 20x30x300,1x2x2 --block 3x4 --process-grid 3x1 \
@@ -63,6 +72,8 @@ python3 - <<'PY' || complain "the reports"
 import csv, json, math
 keys = ["kernel", "precision", "m", "n", "k", "ranks", "grid", "seconds_mean", "seconds_std",
         "gflops_kernel", "gflops_total", "speedup", "relative_error", "vs_reference"]
+def close(value, told):
+    assert abs(value / told - 1) < 1e-9, (value, told)
 report = json.load(open("report.json"))
 for key in ["command", "version", "commit", "ranks", "threads", "grid", "seconds", "rows"]:
     assert key in report, key
@@ -73,6 +84,19 @@ for row in report["rows"]:
     assert row["relative_error"] <= row["relative_bound"], row
     assert row["checked"] == "all"
     assert row["seconds_mean"] > 0 and row["grid"] == [1, 1] and row["ranks"] == 1
+    flops, own = 2e-9 * row["m"] * row["n"] * row["k"], [r for r in report["rows"] if all(
+        r[key] == row[key] for key in ("precision", "m", "n", "k"))]
+    close(row["gflops_kernel"], flops / row["seconds_median"])
+    close(row["gflops_total"], flops / row["seconds_total_median"])
+    # The sequential product behind the speedup, and the library beside the row.
+    close(row["speedup"] * row["seconds_total_median"], own[0]["speedup"] * own[0]["seconds_total_median"])
+    library = [r["seconds_median"] for r in own if r["kernel"] == "openblas"]
+    assert row["vs_reference"] is None or library, row
+    if row["vs_reference"] is not None:
+        close(row["vs_reference"], library[0] / row["seconds_median"])
+for name in ("rows-1.json", "rows-2.json"):
+    rows = json.load(open(name))["rows"]
+    assert len(rows) == 2 and all(row["checked"] == "rows" and row["excess"] <= 1 for row in rows), rows
 names = {row["kernel"] for row in report["rows"]}
 assert {"naive", "cpu_tiled"} <= names, names
 table = list(csv.DictReader(open("rows.csv")))
@@ -109,4 +133,15 @@ assert two["cpu_tiled"]["vs_reference"] > 0 and two["openblas"]["vs_reference"] 
 assert all(r["threads"] == 2 and r["vs_reference"] for r in json.load(open("one.json"))["rows"])
 PY
 fi
+# A library whose product has one wrong element, or no number there, is found out, also behind right ones and in sampled rows.
+for spoiled in ${3:+wrong nan}; do
+  for kernels in openblas,naive naive,openblas; do
+    (
+      export LD_PRELOAD=$3
+      [ $spoiled = wrong ] || export SPOILED=$spoiled
+      "$minidirac" bench gemm --shapes 40x20x10 --kernels $kernels --repeat 1 --check 8 --quiet >out 2>err
+    )
+    [ $? = 1 ] && grep -q 'every element must be within its rounding bound: openblas is off by' err || complain "$kernels, $spoiled: $(tail -1 err)"
+  done
+done
 finish

@@ -58,10 +58,10 @@ static void product_is_right(const subject *s, md_gemm_problem p) {
 }
 
 static void shapes(const subject *s, md_gemm_precision precision) {
-  static const int64_t SIZES[][3] = {{1, 1, 1},    {1, 1, 257},   {1, 37, 1},      {41, 1, 1},
-                                     {2, 3, 5},    {7, 1, 300},   {1, 129, 64},    {17, 19, 23},
-                                     {16, 16, 16}, {64, 64, 64},  {127, 129, 131}, {61, 67, 521},
-                                     {128, 32, 8}, {33, 130, 15}, {130, 257, 48}};
+  static const int64_t SIZES[][3] = {
+      {1, 1, 1},    {1, 1, 257},   {1, 37, 1},     {41, 1, 1},   {2, 3, 5},       {7, 1, 300},
+      {1, 129, 64}, {17, 19, 23},  {16, 16, 16},   {64, 64, 64}, {127, 129, 131}, {61, 67, 521},
+      {128, 32, 8}, {33, 130, 15}, {130, 257, 48}, {7, 2100, 5}, {3, 4097, 260}};
   for (size_t i = 0; i < sizeof SIZES / sizeof *SIZES; i++) {
     const int64_t *z = SIZES[i];
     product_is_right(s, (md_gemm_problem){z[0], z[1], z[2], precision, z[2], z[1], z[1], 1.0, 0.0});
