@@ -69,8 +69,19 @@ install(FILES ${MD_PUBLIC_DIR}/minidirac/minidirac.h ${MD_PUBLIC_DIR}/minidirac/
         DESTINATION ${CMAKE_INSTALL_INCLUDEDIR}/minidirac)
 
 # minidirac.pc: the shared library and MPI, which the header names; minidirac-static.pc: the archive.
-# The tree can be moved.
-file(RELATIVE_PATH MD_PC_TO_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+# The tree can be moved, but for folders that were given as absolute ones.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}")
+  set(MD_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH MD_PC_PREFIX /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(PREPEND MD_PC_PREFIX "\${pcfiledir}/")
+endif()
+foreach(kind IN ITEMS LIBDIR INCLUDEDIR)
+  set(MD_PC_${kind} ${CMAKE_INSTALL_${kind}})
+  if(NOT IS_ABSOLUTE "${MD_PC_${kind}}")
+    string(PREPEND MD_PC_${kind} "\${prefix}/")
+  endif()
+endforeach()
 list(TRANSFORM MPI_C_INCLUDE_DIRS PREPEND " -I" OUTPUT_VARIABLE md_include)
 list(JOIN md_include "" MD_PC_INCLUDE)
 function(md_package_file name libraries)

@@ -59,6 +59,8 @@ cmake -S "$example" -B "$work/package" -G Ninja -DCMAKE_PREFIX_PATH="$prefix" >/
 cmake --build "$work/package" >/dev/null
 programs="$work/study $work/study_cxx $work/package/study $work/package/study_cxx"
 if [ $# -gt 1 ]; then
+  cmake -S "$2" -B "$work/word" -G Ninja -DMINIDIRAC_CUDA=maybe >/dev/null 2> "$work/message" && fail "MINIDIRAC_CUDA takes any word"
+  grep -q "must be AUTO, ON or OFF, got 'maybe'" "$work/message" || fail "MINIDIRAC_CUDA=maybe: $(head -3 "$work/message")"
   cmake -S "$example" -B "$work/part" -G Ninja -DMINIDIRAC_SOURCE="$(cd "$2" && pwd)" \
     -DMINIDIRAC_CUDA=OFF -DCMAKE_BUILD_TYPE=Debug >/dev/null
   [ -z "$(sed -n 's/^\(BUILD_TESTING\|CTEST_[A-Z_]*\):.*/\1/p' "$work/part/CMakeCache.txt")" ] ||
