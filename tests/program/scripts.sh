@@ -137,6 +137,15 @@ for precision in double single; do
   grep -qE "^precision=$precision +2 +4x4x4x12 +[0-9.e-]+ +[0-9.]+ +[0-9.]+$" out || complain "weak_scaling.py, 2 ranks: $(cat out)"
 done
 [ "$(key ranks weak/weak-2.json) $(key grid weak/weak-2.json)" = "2 [1, 1, 1, 2]" ] || complain "weak-2.json: $(grep grid weak/weak-2.json)"
+python3 - out <<'P' || complain "weak_scaling.py, 2 ranks against their reports: $(cat out)"
+import json, sys
+one, two = ({row["precision"]: row for row in json.load(open(f"weak/weak-{n}.json"))["rows"]} for n in (1, 2))
+lines = {line.split()[0]: line.split()[3:] for line in open(sys.argv[1]) if line.split()[1:2] == ["2"]}
+for precision in ("double", "single"):
+    first, here = one[precision]["seconds_median"], two[precision]["seconds_median"]
+    want = [f"{here:.3e}", f"{two[precision]['gflops'] / 2:.2f}", f"{first / here:.3f}"]
+    assert lines[f"precision={precision}"] == want, (lines, want)
+P
 weak --ranks 2 --kind solver -- --operators cpu_simd --inner none --mass 0.5 --tol 1e-6 --repetitions 1
 grep -qE "^row +2 +4x4x4x12 +[0-9.e-]+ +[0-9.]+ +1.000$" out || complain "weak_scaling.py, solver: $(cat out)"
 for bad in "--local 4x4x4" "--local 4x4x4x4 --ranks 0" "--local 4x4x4x4 --ranks 1 -- --rhs none"; do
@@ -145,6 +154,10 @@ for bad in "--local 4x4x4" "--local 4x4x4x4 --ranks 0" "--local 4x4x4x4 --ranks 
 done
 "$source_dir/scripts/table_dirac.py" d.csv | grep -q '| cpu_simd | none | 18 | 1 | 1 (1.00) |' || complain "table_dirac.py"
 "$source_dir/scripts/table_gemm.py" g.csv | grep -q '| naive | single |' || complain "table_gemm.py"
+# A gain is over the line before of the same precision.
+{ cat g.csv && printf '%s,4,4,4,%s\n' k0,double 8,1 k1,single 2.5,0.25 k2,double 12,0.5 cublas,single 5,1; } >gains.csv
+"$source_dir/scripts/table_gemm.py" gains.csv | sed 1,2d | cut -d'|' -f2,3,5,6 | diff - <(printf ' %s | %s | %s | %s \n' \
+  naive single 1.00 '' k0 double 1.00 '' k1 single 0.25 2.50 k2 double 0.50 1.50 cublas single 1.00 '') || complain "table_gemm.py: gains"
 "$source_dir/scripts/sweep_gemm.sh" --help | grep -q HOST_ONLY || complain "sweep_gemm.sh --help does not name HOST_ONLY"
 # Bad input is one line and exit code 2.
 : >empty.csv
