@@ -68,6 +68,9 @@ RATIOS = {
 TIMES = ["seconds_median", "seconds_kernel", "seconds_mean"]  # the first that a row has
 
 
+READ = set()  # files that were read, which no picture may take the place of
+
+
 class BadInput(Exception):
     pass
 
@@ -97,6 +100,7 @@ def document(name):
     try:
         with open(name, encoding="utf-8") as file:
             report = json.load(file)
+        READ.add(os.path.realpath(name))
     except OSError as error:
         raise BadInput(f"{name}: {error.strerror}; give a report that --json wrote") from error
     except (ValueError, RecursionError) as error:
@@ -128,7 +132,7 @@ def reading(name, kind):
     """What is read in here of a file that must be of this kind, and is not there or another thing, is bad input."""
     try:
         yield
-    except (AttributeError, TypeError, KeyError, IndexError, ValueError) as error:
+    except (AttributeError, TypeError, KeyError, IndexError, ValueError, OverflowError) as error:
         fault = f"no {error}" if isinstance(error, KeyError) else error
         raise BadInput(f"{name} must be {kind}, got one with a fault: {fault}; give what minidirac wrote") from error
 

@@ -15,6 +15,8 @@ import json
 import os
 import sys
 
+import compare
+
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SPINS = ("wilson", "domainwall", "mobius")
 PRECISIONS = ("double", "single", "half", "bf16", "fixed")
@@ -95,12 +97,13 @@ def hash_of(result):
 
 
 def add(name, report, job):
-    with open(report, encoding="utf-8") as file, open(job, encoding="utf-8") as script:
-        result = {"report": json.load(file), "job": script.read()}
+    with open(job, encoding="utf-8") as script:
+        result = {"report": compare.document(report), "job": script.read()}
     for key in ("figure_of_merit", "devices"):
         if not result["report"].get(key) or not result["report"].get("pass", True):
             sys.exit(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
-    result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
+    with compare.reading(report, "a report of bench suite"):
+        result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
     result["sha256"] = hash_of(result)
     with open(os.path.join(TOP, "results", name + ".json"), "w", encoding="utf-8") as file:
         json.dump(result, file)
@@ -297,7 +300,8 @@ def main():
     parser.add_argument("--add", nargs=3, metavar=("NAME", "REPORT", "JOB"), help="make results/NAME.json, and the page")
     arguments = parser.parse_args()
     if arguments.add:
-        add(*arguments.add)
+        with compare.refusals("performance.py"):
+            add(*arguments.add)
     path, text = os.path.join(TOP, "PERFORMANCE.md"), page()
     if arguments.check:
         with open(path, encoding="utf-8") as file:

@@ -24,16 +24,25 @@ KERNELS = {
 }
 
 
-def read_rows(path):
+def read_rows(path, column="gflops_kernel"):
+    """Rows that have a name, a size and numbers, one above 0 in the column at least; and the report."""
     rows, report = read_any(path)
     if not rows:
         raise compare.BadInput(f"{path}: no rows; make it with minidirac bench gemm --csv {path}")
     for name in ("kernel", "precision", "m", "n", "k", "gflops_kernel", "vs_reference"):
         if name not in rows[0]:
             raise compare.BadInput(f"{path}: no column '{name}'; make it with minidirac bench gemm --csv")
-    for row in rows:
-        for name in ("m", "n", "k"):
-            row[name] = int(float(row[name]))
+    with compare.reading(path, "rows of bench gemm"):
+        for row in rows:
+            if not row["kernel"] or not row["precision"]:
+                raise compare.BadInput(f"{path} has a row without kernel or precision; give what minidirac wrote")
+            for name in ("m", "n", "k"):
+                row[name] = int(float(row[name]))
+            for name in ("gflops_kernel", "vs_reference", "seconds_min", "seconds_max"):
+                value_of(row, name)
+        if not any(value_of(row, column) > 0 for row in rows):
+            way = "; name the library among --kernels" if column == "vs_reference" else "; give what minidirac wrote"
+            raise compare.BadInput(f"{path} has no {column} above 0{way}")
     return rows, report
 
 
@@ -52,7 +61,7 @@ def label_of(row, many):
 
 
 def value_of(row, column):
-    return float(row[column]) if row[column] else float("nan")
+    return float(row[column]) if row.get(column) else float("nan")
 
 
 def plot_lines(axes, rows, column):
@@ -105,9 +114,9 @@ def main():
     parser.add_argument("--title", default="")
     parser.add_argument("--caption", help="machine and date, where the rows are CSV, which does not say them")
     options = parser.parse_args()
-    rows, report = read_rows(options.csv)
-    figure, axes = pyplot().subplots(figsize=(8, 5))
     column = "vs_reference" if options.share else "gflops_kernel"
+    rows, report = read_rows(options.csv, column)
+    figure, axes = pyplot().subplots(figsize=(8, 5))
     (plot_bars if options.bars else plot_lines)(axes, rows, column)
     axes.set_ylabel("share of the library reference" if options.share else "GFLOP/s")
     axes.set_title(options.title)

@@ -7,7 +7,6 @@
 scripts/sweep_gemm.sh makes the CSV. All panels share the axis of TFLOP/s; a kernel has one colour everywhere.
 """
 import argparse
-import json
 
 import compare
 from plot_gemm import KERNELS, REFERENCES, read_rows, value_of
@@ -44,9 +43,6 @@ def main():
     parser.add_argument("--caption", help="machine and date, where there is no report")
     options = parser.parse_args()
     rows, _ = read_rows(options.csv)
-    for row in rows:
-        for key in ("seconds_min", "seconds_max"):  # tables that were kept without the spread
-            row.setdefault(key, "")
     precisions = [p for p in ("single", "double") if any(row["precision"] == p for row in rows)]
     if not precisions:
         raise compare.BadInput(f"{options.csv}: no rows in single or double; make it with scripts/sweep_gemm.sh")
@@ -75,10 +71,7 @@ def main():
         for handle, label in zip(*axes.get_legend_handles_labels()):
             handles.setdefault(label, handle)
     order = [name for name in KERNELS if name in handles]
-    report = options.caption
-    if options.report:
-        with open(options.report, encoding="utf-8") as file:
-            report = json.load(file)
+    report = compare.document(options.report) if options.report else options.caption
     caption(figure, report, "medians; bands from the slowest to the fastest repetition")
     figure.tight_layout(rect=(0, 0, 1, 0.93))
     figure.legend([handles[name] for name in order], order, loc="upper center", ncols=-(-len(order) // 2), fontsize="small",

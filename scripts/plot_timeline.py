@@ -6,7 +6,10 @@ from the trace's start [two thirds of it], --length is the time shown [700].
 """
 
 import argparse
-import sys
+import os
+
+import compare
+from plotting import caption, pyplot, save
 
 # Part of a kernel's name, what it is, its colour; the first that fits.
 KINDS = (
@@ -27,19 +30,20 @@ KINDS = (
 def read(path):
     work = []
     try:
-        with open(path) as file:
+        with open(path, encoding="utf-8") as file:
+            compare.READ.add(os.path.realpath(path))
             for line in file:
                 what, start, length, stream, size, name = line.rstrip("\n").split(" ", 5)
                 work.append((float(start), float(length), int(stream), int(size), name))
     except (OSError, ValueError) as error:
-        sys.exit(f"{path}: must be a trace of scripts/trace_device.c ({error})")
+        raise compare.BadInput(f"{path} must be a trace, got {error}; give one of scripts/trace_device.c") from error
+    if not work:
+        raise compare.BadInput(f"{path} holds no work; give a trace of scripts/trace_device.c")
     return sorted(work)
 
 
 def main():
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("trace", metavar="TRACE")
     parser.add_argument("-o", "--output", required=True, metavar="PICTURE")
     parser.add_argument("--from", dest="start", type=float, metavar="US")
@@ -48,10 +52,6 @@ def main():
     parser.add_argument("--caption", help="machine and date, which a trace does not say")
     options = parser.parse_args()
     work = read(options.trace)
-    if not work:
-        sys.exit(f"{options.trace}: holds no work")
-    from plotting import caption, pyplot
-
     first = work[0][0]
     start = first + (2 * (work[-1][0] - first) / 3 if options.start is None else options.start)
     shown = [w for w in work if w[0] + w[1] > start and w[0] < start + options.length]
@@ -70,8 +70,9 @@ def main():
     axis.legend(ncols=len(named), fontsize=8, loc="upper center", bbox_to_anchor=(0.5, -0.3))
     caption(figure, options.caption)
     axis.set_title(options.title, fontsize=10)
-    figure.savefig(options.output)
+    save(figure, options.output, 100)
 
 
 if __name__ == "__main__":
-    main()
+    with compare.refusals("plot_timeline.py"):
+        main()

@@ -1,6 +1,7 @@
 """What the plot scripts share."""
 import csv
 import math
+import os
 import sys
 
 import compare
@@ -37,7 +38,9 @@ def pyplot():
 
 
 def save(figure, path, dpi):
-    """Writes a picture; a name under which none can be written is bad input."""
+    """Writes a picture; a name under which none can be written, or that of what was read, is bad input."""
+    if os.path.realpath(path) in compare.READ:
+        raise compare.BadInput(f"{path} is what the picture is made of; give the picture another name")
     try:
         figure.savefig(path, dpi=dpi)
     except OSError as error:
@@ -51,6 +54,7 @@ def read_rows(path):
     if not path.endswith(".json"):
         try:
             with open(path, newline="", encoding="utf-8") as file:
+                compare.READ.add(os.path.realpath(path))
                 return list(csv.DictReader(file)), None
         except (OSError, ValueError, csv.Error) as error:
             raise compare.BadInput(f"{path} cannot be read: {error}; give what --csv or --json wrote") from error

@@ -24,6 +24,10 @@ P
 add() { tree/scripts/performance.py --add "$1" "$2" tree/scripts/cluster/gpu.slurm 2>err; }
 add abacus gpu.json && tree/scripts/performance.py --check || complain "--add: $(tail -1 err)"
 grep -qF '| [abacus](results/abacus.json) | 1 GPU |' tree/PERFORMANCE.md || complain "--add has no line of the machine"
+for report in absent.json tree/PERFORMANCE.md; do
+  add absent $report && complain "--add takes $report"
+  [ "$(wc -l <err)" = 1 ] && grep -q '^performance.py: error: ' err || complain "--add $report: $(tail -1 err)"
+done
 add part part.json && complain "a part of the suite is a result"
 sed -i 's/"devices": 1/"devices": 2/' tree/results/abacus.json
 tree/scripts/performance.py >out 2>err && complain "a result that was changed stands"
@@ -113,17 +117,27 @@ P
   sed 's/0.5/null/' c.json >null.json
   sed 's/0.5/"half"/' c.json >word.json
   sed 's/"reconstruct"/"else"/' v.json >else.json
+  head -c -9 g.csv >cut.csv
+  sed '$s/naive//' g.csv >nameless.csv
+  sed '$s/1$//' g.csv >unshared.csv
+  printf 'copy 0 5 1 8 a\nhop 2 5 2 8 b\n' >trace.txt
+  cp g.csv g.svg
   printf 'part,work,precision,roofline_fraction,gflops\nhop,,double,1,1\ngemm,,double,,1\n' >suite.csv
   for bad in "plot_correlator.py list.json -o none.png" "plot_correlator.py massless.json -o none.png" \
     "plot_correlator.py text.json -o none.png" "plot_correlator.py null.json -o none.png" "plot_correlator.py word.json -o none.png" \
     "plot_correlator.py c.json -o absent/o.png" "plot_correlator.py c.json -o a.json" "plot_validate.py list.json" \
     "plot_validate.py c.json" "plot_validate.py else.json" "plot_validate.py v.json -o absent/v" "plot_dirac.py suite.csv none.png" \
     "plot_dirac.py g.csv none.png" "plot_dirac.py list.json none.png" "plot_dirac.py d.csv absent/d.png" "plot_gemm.py d.csv none.png" \
-    "plot_gemm.py g.csv a.json" "plot_gemm_sweep.py list.json none.png" "plot_time_to_solution.py list.json -o none.png"; do
+    "plot_gemm.py g.csv a.json" "plot_gemm.py unshared.csv none.png --share --log" "plot_gemm.py nameless.csv none.png" \
+    "plot_gemm.py cut.csv none.png" "plot_gemm.py g.svg g.svg" "plot_gemm_sweep.py g.csv none.png --report list.json" \
+    "plot_gemm_sweep.py g.csv none.png --report cut.csv" "plot_timeline.py trace.txt -o absent/t.png" "plot_timeline.py g.csv -o none.png" \
+    "plot_timeline.py absent.txt -o none.png" "plot_gemm_sweep.py list.json none.png" "plot_time_to_solution.py list.json -o none.png"; do
     set -- $bad
     "$source_dir/scripts/$1" "${@:2}" >out 2>err
     [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^$1: error: " err || complain "$bad: $(tail -1 err)"
   done
+  cmp g.csv g.svg || complain "plot_gemm.py wrote over its input"
+  "$source_dir/scripts/plot_timeline.py" trace.txt -o trace.png 2>err && [ -s trace.png ] || complain "plot_timeline.py: $(tail -1 err)"
   for picture in d.png g.png o.png s.png sweep/dense-sweep.png v-errors.png v-solver.png c.png t.png; do [ -s $picture ] || complain "no $picture"; done
 fi
 "$source_dir/scripts/plot_time_to_solution.py" c.json -o none.png >out 2>err && complain "plot_time_to_solution.py draws a report of solve"
