@@ -222,12 +222,8 @@ def names(identities):
     return " ".join(f"{key}={value}" for key, value in constant.items()), short
 
 
-def compare(old_name, new_name, threshold, ratios):
-    old_report, new_report = load(old_name), load(new_name)
-    if old_report["command"] != new_report["command"]:
-        raise BadInput(
-            f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'"
-        )
+def check_same_work(old_report, new_report):
+    """Refuses reports whose rows are other work although they are called the same."""
     for key in SAME_WORK:
         a, b = (entry(report, key) for report in (old_report, new_report))
         if a != b:
@@ -235,6 +231,15 @@ def compare(old_name, new_name, threshold, ratios):
     links = [number(report.get("plaquette")) for report in (old_report, new_report)]
     if None not in links and not math.isclose(*links, rel_tol=1e-9):  # rounding of other machines
         raise BadInput(f"the reports must be of the same links: plaquette is {links[0]:.12g} and {links[1]:.12g}")
+
+
+def compare(old_name, new_name, threshold, ratios):
+    old_report, new_report = load(old_name), load(new_name)
+    if old_report["command"] != new_report["command"]:
+        raise BadInput(
+            f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'"
+        )
+    check_same_work(old_report, new_report)
     keys, suite = RATIOS.get(old_report["command"]), old_report["command"] == "bench suite"
     if ratios and not keys:
         raise BadInput(f"'{shown(old_report['command'])}' has no ratios; those that have: {', '.join(RATIOS)}")
