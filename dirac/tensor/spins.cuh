@@ -15,23 +15,30 @@ __device__ inline void keep(uint32_t &v) {
 }
 
 /* How a lane's direction t mixes spins, see md_spin_partner_of; in t+4, and all over for H^dag, the
- * sign is the other. projected(s, v): number s of the projection of v, spins `first` and the next
- * one, then the others. */
+ * sign is the other. projected(s, v): number s of the projection of v. */
 template <typename T> struct mixing {
   uint32_t select[2]; /* of two registers: the partner of spin 0 or 2, and of 1 or 3, turned */
   uint32_t sign[4];   /* 1 or -1 for the real and the imaginary part */
-  __device__ mixing(int t, bool adjoint, int first) {
+  __device__ mixing(int t, bool adjoint) {
     const int direction = adjoint ? t + 4 : t;
     constexpr uint32_t one = storage<T>::scaled ? 0x3c003c00u : 0x3f803f80u;
 #pragma unroll
     for (int s = 0; s < 4; s++) {
-      const md_spin_partner p = md_spin_partner_of(direction, s ^ first);
+      const md_spin_partner p = md_spin_partner_of(direction, s);
       if (s < 2) select[s] = (p.turn % 2 ? 0x1032 : 0x3210) + p.spin % 2 * 0x4444;
       sign[s] =
           one | (p.turn == 1 || p.turn == 2 ? 0x8000u : 0u) | (p.turn >= 2 ? 0x80000000u : 0u);
       keep(sign[s]);
     }
     keep(select[0]), keep(select[1]);
+  }
+  /* In a tile of four columns, where numbers 0 and 1 are the lower spins or the upper ones. Made
+   * for each site: kept they would take registers. */
+  __device__ mixing of_half(uint32_t lower) const {
+    mixing half = *this;
+    keep(lower);
+    for (int s = 0; s < 2; s++) half.sign[s] = lower ? sign[s + 2] : sign[s];
+    return half;
   }
   template <bool AHEAD> __device__ uint32_t projected(int s, const uint32_t v[4]) const {
     const uint32_t partner = __byte_perm(v[s < 2 ? 2 : 0], v[s < 2 ? 3 : 1], select[s % 2]);
@@ -49,11 +56,11 @@ template <typename T> struct mixing {
 template <> struct mixing<double> {
   bool odd, crossed;   /* turns; the partner of spin 0 is 3 */
   uint32_t sign[4][2]; /* what to change in the upper half of a number */
-  __device__ mixing(int t, bool adjoint, int first)
+  __device__ mixing(int t, bool adjoint)
       : odd(md_spin_partner_of(t, 0).turn % 2), crossed(t % 4 < 2) {
 #pragma unroll
     for (int s = 0; s < 4; s++) {
-      const md_spin_partner p = md_spin_partner_of(adjoint ? t + 4 : t, s ^ first);
+      const md_spin_partner p = md_spin_partner_of(adjoint ? t + 4 : t, s);
       sign[s][0] = p.turn == 1 || p.turn == 2 ? 0x80000000u : 0u;
       sign[s][1] = p.turn >= 2 ? 0x80000000u : 0u;
     }
@@ -130,7 +137,7 @@ struct spin_worker {
   static_assert(!PASSES || FOURS % 2 == 0, "passes take whole tiles");
   const md_tensor_call &call;
   const lane at;
-  const mixing<T> mix, mix_of_half;
+  const mixing<T> mix;
   const std::conditional_t<WALLS, wall_matrix<T, FOURS>, no_matrix> walls;
   int columns, pair_bytes;
   typename storage<T>::links links; /* of the site to come */
@@ -138,9 +145,8 @@ struct spin_worker {
   float step;
 
   __device__ explicit spin_worker(const md_tensor_call &c)
-      : call(c), at(), mix(at.t, c.adjoint, 0),
-        mix_of_half(FOURS % 2 ? mixing<T>(at.t, c.adjoint, row_of(TILES - 1).spin) : mix),
-        walls(c.walls, c.adjoint, at), columns(c.slices * c.n_rhs),
+      : call(c), at(), mix(at.t, c.adjoint), walls(c.walls, c.adjoint, at),
+        columns(c.slices * c.n_rhs),
         pair_bytes((ONE ? 1 : c.n_rhs) * static_cast<int>(sizeof(number))) {}
   /* Before the first site, once what the call reads is there; after the last one. A step need not
    * be summed. */
@@ -166,7 +172,6 @@ struct spin_worker {
   }
   /* Of tile `first` + k: the lane's column in it and its first spin; how many spins it has. */
   __device__ md_spin_place row_of(int k) const {
-    __builtin_assume(at.g < MD_SPIN_TILE); /* the lower of the lane's rows */
     return md_spin_place_of(is_whole(FOURS, k) ? MD_SPIN_TILE : MD_SPIN_FOUR, 0, at.g);
   }
   static constexpr __device__ int spins(int k) { return is_whole(FOURS, k) ? 4 : 2; }
@@ -176,7 +181,7 @@ struct spin_worker {
   /* Bytes from the site to the lane's first spin, of the last column where there are fewer. */
   __device__ int offset(int first, int k) const {
     const int column = min(column_in(first, k), columns - 1);
-    const int of_spin = row_of(k).spin * 3 * pair_bytes;
+    const int of_spin = is_whole(FOURS, k) ? 0 : row_of(k).spin * 3 * pair_bytes;
     if constexpr (ONE) return column * 12 * static_cast<int>(sizeof(number)) + of_spin;
     const int slice = column / call.n_rhs;
     return (column + 11 * slice * call.n_rhs) * static_cast<int>(sizeof(number)) + of_spin;
@@ -194,7 +199,9 @@ struct spin_worker {
 #pragma unroll
       for (int i = 0; i < 2 * spins(k); i++) c[k][i / 4][i % 4] = 0;
       if (absent(first, k)) continue;
-      const mixing<T> &mixed = is_whole(FOURS, k) ? mix : mix_of_half;
+      mixing<T> mixed = mix;
+      if constexpr (FOURS % 2)
+        if (!is_whole(FOURS, k)) mixed = mix.of_half(at.g % 2);
       const int column = offset(first, k), second = !is_whole(FOURS, k) && at.g % 2 ? -6 : 6;
       const spinor<T, ONE> forward(ahead + column, pair_bytes, is_whole(FOURS, k), second);
       const spinor<T, ONE> backward(behind + column, pair_bytes, is_whole(FOURS, k), second);
