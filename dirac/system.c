@@ -5,6 +5,8 @@
 
 #include <math.h>
 
+static const double LEAST_NORM = 1e-130;
+
 md_status md_system_norms(md_context *context, int count, const md_field *f, double *norms) {
   double odd[MD_MAX_RHS];
   MD_TRY(md_linear_norm2(context, &f[0], NULL, norms));
@@ -47,8 +49,33 @@ static double true_factor(const md_system *s) {
   return s->kind->of_true ? s->kind->of_true(s) : 1.0;
 }
 
+/* Squares of such sources, or of small residuals, underflow: a norm may be that of zeros, and a
+ * solve would stall. Made larger they show which are zeros. work is overwritten. */
+static md_status refuse_tiny(md_context *context, md_system *s) {
+  double none[MD_MAX_RHS], up[MD_MAX_RHS], norms[MD_MAX_RHS];
+  bool tiny = false;
+  for (int r = 0; r < s->b[0].n_rhs; r++) {
+    none[r] = 0.0, up[r] = s->b_norm[r] < LEAST_NORM ? 0x1p600 : 0.0;
+    tiny = tiny || up[r] > 0.0;
+  }
+  if (!tiny) return MD_OK;
+  for (int k = 0; k < s->fields; k++) {
+    md_linear_copy(&s->work[k], &s->b[k]);
+    md_linear_axpby(none, &s->work[k], up, &s->work[k]);
+  }
+  MD_TRY(md_system_norms(context, s->fields, s->work, norms));
+  for (int r = 0; r < s->b[0].n_rhs; r++)
+    if (up[r] > 0.0 && norms[r] > 0.0)
+      return md_fail(context, MD_INPUT,
+                     "the norm of a source must be 0 or from %g on, got about %g of right-hand "
+                     "side %d; scale the source, and the solution back",
+                     LEAST_NORM, norms[r] * 0x1p-600, r);
+  return MD_OK;
+}
+
 md_status md_system_measure(md_context *context, md_system *s) {
   MD_TRY(md_system_norms(context, s->fields, s->b, s->b_norm));
+  MD_TRY(refuse_tiny(context, s));
   for (int r = 0; r < s->b[0].n_rhs; r++) s->scale[r] = true_factor(s) * s->b_norm[r];
   return MD_OK;
 }

@@ -518,7 +518,7 @@ static md_status go_through_parts(md_context *context, const md_solver_job *job,
     request.resume = NULL;
     parts.keeps = parts.keeps && one.converged && !one.interrupted;
     if (!parts.keeps) request.leave = NULL;
-    if (status == MD_UNREACHED)
+    if (status == MD_UNREACHED || (status == MD_INPUT && first > 0))
       md_append(context->message, sizeof context->message,
                 " (counted from right-hand side %d, the first of those solved at once)", first);
     md_solver_result_free(&one);

@@ -335,6 +335,27 @@ static void not_a_number_ends_the_solve(void **state) {
   }
 }
 
+/* The second of three sources underflows when it is squared, or nearly, and the third is zero. */
+static void tiny_sources_are_refused(void **state) {
+  md_context *context = *state;
+  const md_solver_request request = {.mass = 0.2, .tolerance = 1e-9, .max_iterations = 1000};
+  const double sizes[] = {1e-120, 1e-133, 1e-157, 1e-170, 4e-320};
+  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+    problem p;
+    md_solver_result result;
+    make(context, small, 3, &p);
+    md_source_gaussian(p.b, 8);
+    const double by[] = {1.0, sizes[k], 0.0}, none[] = {0.0, 0.0, 0.0};
+    for (int i = 0; i < 2; i++) md_linear_axpby(none, &p.b[i], by, &p.b[i]);
+    const md_status status = solve(context, &p, "auto", MD_DOUBLE, &request, true, &result);
+    assert_int_equal(status, k == 0 ? MD_OK : MD_INPUT);
+    if (k == 0) assert_true(result.converged && result.rhs_iterations[1] > 0);
+    if (k > 0) assert_non_null(strstr(context->message, "of right-hand side 1; scale the source"));
+    md_solver_result_free(&result);
+    drop(&p);
+  }
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(milc_phases_give_the_same_correlator),
     cmocka_unit_test(history_does_not_depend_on_the_cut),
@@ -342,5 +363,6 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(residuals_are_of_the_whole_lattice),
     cmocka_unit_test(limits_are_reported),
     cmocka_unit_test(not_a_number_ends_the_solve),
+    cmocka_unit_test(tiny_sources_are_refused),
 };
 MD_RUN_TESTS(tests)

@@ -174,6 +174,12 @@ static void bad_requests_are_refused(void **state) {
                      MD_INPUT);
     assert_non_null(strstr(context->message, messages[i]));
   }
+  const double none = 0.0, tiny = 1e-170;
+  for (int k = 0; k < 2; k++) md_linear_axpby(&none, &p.b[k], &tiny, &p.b[k]);
+  assert_int_equal(md_solve_multishift(context, &dirac, &dirac, &request, p.x, p.b, &result),
+                   MD_INPUT);
+  assert_non_null(strstr(context->message, "scale the source"));
+  md_multishift_result_free(&result);
   if (context->rank == 0) ((double *)p.b[MD_EVEN].data)[3] = NAN;
   assert_int_equal(md_solve_multishift(context, &dirac, &dirac, &request, p.x, p.b, &result),
                    MD_UNREACHED);
