@@ -39,11 +39,17 @@ static md_option *find_option(const reader *r, const char *name, size_t length) 
   return NULL;
 }
 
-/* The same for a name that no option has: one to suggest. */
-static md_suggestion suggest_option(const reader *r, const char *name) {
+/* Options that a deck may not hold. */
+static bool is_of_line(const char *name) {
+  return md_choice_of("config|help|print-config", name) >= 0;
+}
+
+/* The same for a name that no option has, or none of a deck: one to suggest. */
+static md_suggestion suggest_option(const reader *r, bool in_deck, const char *name) {
   md_suggestion nearest = md_suggest(name);
   for (int i = 0; i < r->count; i++)
-    md_suggest_name(&nearest, r->options[i].name, strlen(r->options[i].name));
+    if (!in_deck || !is_of_line(r->options[i].name))
+      md_suggest_name(&nearest, r->options[i].name, strlen(r->options[i].name));
   return nearest;
 }
 
@@ -288,9 +294,10 @@ static md_status take(deck *d, const char *section, const char *name, const char
   if (*section && given && strcmp(section, r->text->command) != 0)
     return md_fail(context, MD_INPUT, "%s section [%s] is not the command [%s] that reads it",
                    label, section, r->text->command);
-  if (!option || md_choice_of("config|help|print-config", name) >= 0)
+  if (!option || is_of_line(name))
     return md_fail(context, MD_INPUT, "%s %s does not know the key '%s'; see minidirac %s --help%s",
-                   label, r->text->command, name, r->text->command, suggest_option(r, name).text);
+                   label, r->text->command, name, r->text->command,
+                   suggest_option(r, true, name).text);
   const ptrdiff_t k = option - r->options;
   if (r->from_deck[k]) return md_fail(context, MD_INPUT, "%s key '%s' is given twice", label, name);
   r->from_deck[k] = true;
@@ -350,7 +357,7 @@ static md_status unknown(const reader *r, const char *kind, const char *word) {
   snprintf(name, sizeof name, "%.*s", (int)strcspn(word + dashes, "="), word + dashes);
   return md_fail(r->context, MD_INPUT,
                  "%s does not know the %s '%.200s'; see minidirac %s --help%s", r->text->command,
-                 kind, word, r->text->command, dashes ? suggest_option(r, name).text : "");
+                 kind, word, r->text->command, dashes ? suggest_option(r, false, name).text : "");
 }
 
 static md_status read_flag(reader *r, int argc, char **argv, int *at) {

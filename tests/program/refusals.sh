@@ -29,6 +29,9 @@ refuses 2 'must lie on the lattice, 0 to 3 in direction z, got 9' 1 $s --source 
 refuses 2 '--resume needs --checkpoint' 1 $s --resume
 printf 'colour = red\n' >"$work/unknown.ini"
 refuses 2 "unknown.ini, line 1: solve does not know the key 'colour'" 1 solve --config "$work/unknown.ini"
+# What only a line may hold is not suggested.
+printf 'config = x\n' >"$work/config.ini"
+refuses 2 "does not know the key 'config'; see minidirac solve --help$" 1 solve --config "$work/config.ini"
 printf '[generate]\nmass = 0.1\n' >"$work/section.ini"
 refuses 2 'section .generate.' 1 solve --config "$work/section.ini"
 printf 'no equals sign\n' >"$work/broken.ini"
