@@ -146,7 +146,9 @@ static md_status make(md_context *context, const request *r, result *made) {
   return status;
 }
 
-static md_status save(md_context *context, const request *r, const result *made) {
+/* The report is due once a file is there, and names what was written. */
+static md_status save(md_context *context, const request *r, const result *made, md_report *report,
+                      bool *due) {
   md_file_texts texts = {0};
   md_provenance from;
   md_lattice_output output = {.format = r->fat_format,
@@ -164,10 +166,12 @@ static md_status save(md_context *context, const request *r, const result *made)
       md_agree(context, md_file_texts_add(context, &texts, MD_THIN_LINKS, made->thin_links,
                                           strlen(made->thin_links)));
   if (status == MD_OK) status = md_lattice_save_as(context, r->fat_out, &output, &made->fat);
+  *due = status == MD_OK;
   output.format = r->long_format;
   output.label.kind = MD_LINKS_LONG;
   if (status == MD_OK && r->long_out)
     status = md_lattice_save_as(context, r->long_out, &output, &made->long_links);
+  if (status != MD_OK) cJSON_DeleteItemFromObject(report->root, "long_out");
   md_file_texts_free(&texts);
   return status;
 }
@@ -208,13 +212,13 @@ static void report_request(md_report *report, const request *r, const result *ma
                 made->report.make_s, made->smear_s);
 }
 
-static md_status smear(md_context *context, const request *r, md_report *report) {
+static md_status smear(md_context *context, const request *r, md_report *report, bool *due) {
   result made = {0};
   md_status status = make(context, r, &made);
   if (status == MD_OK) {
     report_request(report, r, &made);
     report_kinds(context, report, &made);
-    status = save(context, r, &made);
+    status = save(context, r, &made, report, due);
   }
   if (status == MD_OK)
     md_say(context, "%s%s%s: %s links, made in %.3f s\n", r->fat_out, r->long_out ? ", " : "",
@@ -268,6 +272,7 @@ md_status md_command_smear(md_context *context, int argc, char **argv) {
   if (r.common.help) return MD_OK;
   MD_TRY(check(context, &r, options, count));
   MD_TRY(md_report_open(context, "smear", &report));
-  const md_status status = smear(context, &r, &report);
-  return md_report_close_after(context, &report, status ? NULL : r.common.json, status);
+  bool due = false;
+  const md_status status = smear(context, &r, &report, &due);
+  return md_report_close_after(context, &report, due ? r.common.json : NULL, status);
 }
