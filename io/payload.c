@@ -136,11 +136,12 @@ static md_status write_frame(md_context *context, const char *path, const md_lat
   FILE *file = status == MD_OK ? fopen(path, "r+") : NULL;
   if (status == MD_OK && !file)
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be opened: %s", path, strerror(errno));
-  if (file &&
-      (fseeko(file, header->offset - (int64_t)frame.head_bytes, SEEK_SET) != 0 ||
-       fwrite(frame.head, 1, frame.head_bytes, file) != frame.head_bytes ||
-       fseeko(file, header->offset + md_lattice_link_bytes(header), SEEK_SET) != 0 ||
-       fwrite(frame.tail, 1, frame.tail_bytes, file) != frame.tail_bytes || fflush(file) != 0))
+  if (file && (fseeko(file, header->offset - (int64_t)frame.head_bytes, SEEK_SET) != 0 ||
+               fwrite(frame.head, 1, frame.head_bytes, file) != frame.head_bytes ||
+               fseeko(file, header->offset + md_lattice_link_bytes(header), SEEK_SET) != 0 ||
+               (frame.tail_bytes > 0 &&
+                fwrite(frame.tail, 1, frame.tail_bytes, file) != frame.tail_bytes) ||
+               fflush(file) != 0))
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %s", path, strerror(errno));
   if (file && fclose(file) != 0 && status == MD_OK)
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be closed: %s", path, strerror(errno));
