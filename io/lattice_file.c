@@ -416,7 +416,7 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
   md_new_file file;
   md_provenance provenance;
   MD_TRY(check_output(context, output));
-  MD_TRY(md_gauge_observe(context, gauge, &observables));
+  MD_TRY(md_gauge_observe_in(context, gauge, output->precision, &observables));
   MD_TRY(check_finite(context, path, &observables));
   md_provenance_of_run(context, &provenance);
   if (output->provenance) provenance = *output->provenance;

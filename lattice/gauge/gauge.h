@@ -78,6 +78,9 @@ typedef struct md_gauge_observables {
  */
 md_status md_gauge_observe(md_context *context, const md_gauge *gauge,
                            md_gauge_observables *observables);
+/* The same of the links that a file in MD_SINGLE, or MD_DOUBLE, has of these. */
+md_status md_gauge_observe_in(md_context *context, const md_gauge *gauge, md_precision precision,
+                              md_gauge_observables *observables);
 
 /* loop = {re, im} of the mean over space of tr[U_t(x,0) U_t(x,1) ... U_t(x,T-1)] / 3 of the bare
  * links, without the fermions' boundary sign: 1 on a cold lattice, 0 but for fluctuations where
