@@ -41,12 +41,17 @@ static outcome *outcome_of(const md_study_run *r, outcome *all, int g) {
 static void take(md_study_run *r, int lattice, const outcome *found, bool *news,
                  md_status *failed) {
   md_study_lattice *l = &r->study.lattice[lattice];
+  char first[sizeof r->whole->message];
+  memcpy(first, r->whole->message, sizeof first);
   md_status status = found->status == MD_OK
                          ? md_study_repeat(r->whole, &r->study, lattice, &found->sums)
                          : md_fail(r->whole, (md_status)found->status, "%s", found->message);
   if (status != MD_OK) {
     status = md_study_leave_out(r, lattice, status);
-    if (*failed == MD_OK) *failed = status;
+    if (*failed == MD_OK)
+      *failed = status;
+    else /* the message goes with the status */
+      memcpy(r->whole->message, first, sizeof first);
     return;
   }
   memcpy(md_study_at(&r->study, lattice, (md_study_field)0), found->record,

@@ -23,6 +23,8 @@ static md_status read_sources(md_context *context, const char *label, const char
       status = md_source_refuse_file(context, &o->sources.source[o->sources.count - 1], "measure");
   }
   free(copy);
+  if (status == MD_OK && o->sources.count == 0)
+    return md_fail(context, MD_INPUT, "%s must name a source, got '%.200s'", label, text);
   return status;
 }
 

@@ -160,6 +160,11 @@ for bad in none cut other; do
 done
 refuses 2 'extents must be 4x4x4x8 as those of the other lattices, got 4x4x4x4 in other.h5' 1 $one --lattices 'cfg1.h5 other.h5' --output bad.h5
 refuses 2 'flipped.h5' 1 $one --lattices 'cfg1.h5 flipped.h5 cfg3.h5' --output bad.h5
+# The message is of the failure that gives the exit code, the first of two at once.
+cp cfg1.h5 unsolved.h5
+while read -r code first second; do
+  refuses $code "error: $first.h5" 2 $one --lattices "$first.h5 $second.h5" --max-iter 3 --output two.h5 --force --groups 2 </dev/null
+done <<<$'2 flipped unsolved\n1 unsolved flipped'
 on 1 $one --lattices 'cfg1.h5 cfg3.h5' --output bad.h5 --resume --json bad.json || complain "after a damaged file: exit $?"
 [ "$(key resumed bad.json)" = 1 ] || complain "the lattice before the damaged one is lost"
 for groups in 1 2; do
@@ -245,6 +250,7 @@ refuses 2 '--masses must differ' 1 measure --lattices cfg1.h5 --masses 0.1,0.1 -
 refuses 2 'must lie on the lattice, 0 to 7 in direction t, got 8' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 wall:8' --output x.h5
 refuses 2 'none of the --actions takes --u0' 1 $one --lattices cfg1.h5 --u0 0.8 --output x.h5
 refuses 2 'goes without --inner' 1 $one --lattices cfg1.h5 --solver multishift --inner single --output x.h5
+refuses 2 '--sources must name a source' 2 measure --masses 0.5 --lattices cfg1.h5 --sources ' ' --output x.h5
 refuses 2 'sources must be one of point' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 walls:2' --output x.h5
 for groups in 1 2; do
   refuses 2 'does not serve precision half' 2 $one --lattices cfg1.h5 --output x.h5 --backend cpu_ref --precision half --groups $groups
