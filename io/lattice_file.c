@@ -173,7 +173,7 @@ static md_status check_finite(md_context *context, const char *path,
                  path, o->bad_links);
 }
 
-static md_status judge(md_context *context, const char *path, bool ignored, md_link_kind kind,
+static md_status judge(md_context *context, const char *path, bool ignored,
                        const md_lattice_info *info) {
   const md_lattice_header *header = &info->header;
   const md_gauge_observables *here = &info->observables;
@@ -188,9 +188,6 @@ static md_status judge(md_context *context, const char *path, bool ignored, md_l
   /* What is refused gets one line. */
   if (info->checksum == MD_CHECKSUM_ABSENT)
     md_warn(context, "%s has no checksum: its links cannot be verified", path);
-  if (kind == MD_LINKS_THIN && !(here->unitarity_deviation <= unitarity_tolerance))
-    md_warn(context, "%s: links are not in SU(3), largest deviation %.3g", path,
-            here->unitarity_deviation);
   return MD_OK;
 }
 
@@ -283,19 +280,28 @@ static void drop_links(bool given, md_geometry **geometry, md_gauge *gauge) {
   *geometry = NULL;
 }
 
-md_status md_lattice_load_links(md_context *context, const char *path, const md_link_kind *wanted,
-                                const int grid[MD_DIMS], bool ignore_checksum,
-                                md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
+static md_status load(md_context *context, const char *path, const md_link_kind *wanted,
+                      const int grid[MD_DIMS], bool ignore_checksum, md_geometry **geometry,
+                      md_gauge *gauge, md_lattice_info *info) {
   const bool given = *geometry != NULL;
   *gauge = (md_gauge){0};
   MD_TRY(open_lattice(context, path, info));
-  const md_link_label *label = &info->header.label;
-  MD_TRY(check_kind(context, path, wanted, label));
+  MD_TRY(check_kind(context, path, wanted, &info->header.label));
   md_status status = read_links(context, path, grid, geometry, gauge, info);
-  if (status == MD_OK)
-    status = judge(context, path, ignore_checksum, wanted ? *wanted : label->kind, info);
+  if (status == MD_OK) status = judge(context, path, ignore_checksum, info);
   if (status != MD_OK) drop_links(given, geometry, gauge);
   return status;
+}
+
+md_status md_lattice_load_links(md_context *context, const char *path, const md_link_kind *wanted,
+                                const int grid[MD_DIMS], bool ignore_checksum,
+                                md_geometry **geometry, md_gauge *gauge, md_lattice_info *info) {
+  MD_TRY(load(context, path, wanted, grid, ignore_checksum, geometry, gauge, info));
+  const md_link_kind kind = wanted ? *wanted : info->header.label.kind;
+  const double deviation = info->observables.unitarity_deviation;
+  if (kind == MD_LINKS_THIN && !(deviation <= unitarity_tolerance))
+    md_warn(context, "%s: links are not in SU(3), largest deviation %.3g", path, deviation);
+  return MD_OK;
 }
 
 md_status md_lattice_load(md_context *context, const char *path, const int grid[MD_DIMS],
@@ -303,7 +309,7 @@ md_status md_lattice_load(md_context *context, const char *path, const int grid[
                           md_lattice_info *info) {
   const md_link_kind thin = MD_LINKS_THIN;
   *geometry = NULL;
-  return md_lattice_load_links(context, path, &thin, grid, ignore_checksum, geometry, gauge, info);
+  return load(context, path, &thin, grid, ignore_checksum, geometry, gauge, info);
 }
 
 static bool has_suffix(const char *path, const char *suffixes) {

@@ -196,15 +196,17 @@ md_status md_lattice_describe_old(md_context *context, const char *path, md_latt
  * verifies the checksum, exchanges halos, measures, and compares plaquette and link trace with the
  * header. MD_INPUT: not a lattice file, truncated, checksum or header values that do not fit the
  * links (only warnings with ignore_checksum), links that are not finite, or a label that says fat
- * or long. On failure there is no geometry and no gauge; *info keeps what was found. It is to be
- * destroyed in any case. Collective. */
+ * or long. Whether they are in SU(3) is the caller's to ask (md_gauge_check_thin). On failure there
+ * is no geometry and no gauge; *info keeps what was found. It is to be destroyed in any case.
+ * Collective. */
 md_status md_lattice_load(md_context *context, const char *path, const int grid[MD_DIMS],
                           bool ignore_checksum, md_geometry **geometry, md_gauge *gauge,
                           md_lattice_info *info);
 
-/* The same for links of the kind *wanted, NULL: any; a file whose label names another kind is
- * MD_INPUT. Where *geometry is not NULL the links come on it, and it is left alone on failure;
- * MD_INPUT when the file has other extents. Collective. */
+/* The same for links of the kind *wanted, NULL: any, with a warning where thin ones are not in
+ * SU(3); a file whose label names another kind is MD_INPUT. Where *geometry is not NULL the links
+ * come on it, and it is left alone on failure; MD_INPUT when the file has other extents.
+ * Collective. */
 md_status md_lattice_load_links(md_context *context, const char *path, const md_link_kind *wanted,
                                 const int grid[MD_DIMS], bool ignore_checksum,
                                 md_geometry **geometry, md_gauge *gauge, md_lattice_info *info);

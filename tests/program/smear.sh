@@ -63,7 +63,7 @@ on 1 convert "$fat" "$work/fat.milc" --format milc --quiet 2>/dev/null # a forma
 on 1 smear --action ape "$work/fat.milc" --fat-out "$work/x.h5" >"$work/out" 2>"$work/err"
 [ $? = 2 ] || complain "fat links without a label were smeared"
 grep -q 'thin links must be in SU(3) within 0.0001, their largest deviation' "$work/err" || complain "$(cat "$work/err")"
-refuses 2 'thin links must be in SU\(3\) within 0.0001, their largest deviation' 2 generate --from "$work/fat.milc" --sweeps 1 -o "$work/x.h5"
+refuses 2 'thin links must be in SU\(3\) within 0.0001, their largest deviation' 1 generate --from "$work/fat.milc" --sweeps 1 -o "$work/x.h5"
 refuses 2 'MILC files hold single precision, got double; use --precision single' 1 $s --fat-out "$work/x.h5" --long-out "$work/y.milc"
 [ ! -e "$work/x.h5" ] || complain "a refused run wrote a file"
 # Plaquettes of fat links may be large, and are known to a part of that.
