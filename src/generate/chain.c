@@ -18,14 +18,15 @@ enum { SERIES_MOST = 1000, NUMBER_BYTES = 24 };
 md_status md_chain_find(md_context *context, const md_file_texts *texts, md_chain_record *record) {
   const char *text = md_file_texts_find(texts, record_name);
   const char *series = md_file_texts_find(texts, series_name);
+  md_chain_record said = {.found = true};
   *record = (md_chain_record){.found = false};
-  if (!text || sscanf(text, "beta=%lf seed=%lld sweeps=%lld overrelax=%lld", &record->beta,
-                      &record->seed, &record->sweeps, &record->overrelax) != 4)
+  if (!text || sscanf(text, "beta=%lf seed=%lld sweeps=%lld overrelax=%lld", &said.beta, &said.seed,
+                      &said.sweeps, &said.overrelax) != 4)
     return MD_OK;
-  const bool sane = isfinite(record->beta) && record->beta >= 0.0 && record->seed >= 0 &&
-                    record->sweeps >= 0 && record->sweeps < 1LL << 53 && record->overrelax >= 0;
-  if (!sane) return MD_OK;
-  record->found = true;
+  const bool sane = isfinite(said.beta) && said.beta >= 0.0 && said.seed >= 0 && said.sweeps >= 0 &&
+                    said.sweeps < 1LL << 53 && said.overrelax >= 0;
+  if (!sane) return MD_OK; /* and no part of it counts */
+  *record = said;
   record->plaquettes = malloc(SERIES_MOST * sizeof(double));
   if (!record->plaquettes) return md_fail_memory(context, SERIES_MOST * 8, "plaquette history");
   for (char *end; series && record->count < SERIES_MOST; series = end) {
@@ -84,7 +85,13 @@ md_status md_chain_save(md_context *context, const char *path, const md_lattice_
                                     .texts = &texts,
                                     .keep_old = !r->force && path != r->checkpoint};
   if (status == MD_OK) status = md_lattice_save_as(context, path, &output, gauge);
-  if (status == MD_OK && c->plaquettes && !keeps_record(format) && strcmp(path, r->output) == 0)
+  const char *series = md_file_texts_find(&texts, series_name);
+  size_t used = 0;
+  const bool told = status == MD_OK && c->plaquettes && strcmp(path, r->output) == 0;
+  if (told && keeps_record(format) && !md_lattice_format_keeps(format, series_name, series, &used))
+    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
+            md_lattice_format_name(format), series_name);
+  if (told && !keeps_record(format))
     md_warn(context,
             "%s: %s files have no place for a chain's record; who goes on from it gives --beta and "
             "a --seed that the chain has not used",
@@ -99,15 +106,17 @@ void md_chain_numbered(const char *output, long long sweep, char *name, size_t b
   snprintf(name, bytes, "%.*s.%06lld%s", stem, output, sweep, dot ? dot : "");
 }
 
-/* The numbered file of this sweep, where one is due. */
-static md_status save_numbered(md_context *context, const md_generate_request *r, const md_chain *c,
+/* The numbered file of this sweep, where one is due. What it cannot be written for is kept in c. */
+static md_status save_numbered(md_context *context, const md_generate_request *r, md_chain *c,
                                md_heatbath *heatbath, const md_gauge *gauge) {
   char name[PATH_MAX];
   const long long sweep = c->from.sweeps + c->done;
   if (r->save_every == 0 || sweep % r->save_every != 0) return MD_OK;
   md_chain_numbered(r->output, sweep, name, sizeof name);
   MD_TRY(md_heatbath_give(heatbath));
-  return md_chain_save(context, name, r->format, r, c, gauge);
+  c->unsaved = md_chain_save(context, name, r->format, r, c, gauge);
+  if (c->unsaved != MD_OK) memcpy(c->message, context->message, sizeof c->message);
+  return MD_OK;
 }
 
 /* One sweep with its overrelaxation; *time_s without what is measured after it. */
@@ -138,7 +147,7 @@ static md_status run_sweeps(md_context *context, const md_generate_request *r,
     md_progress_update(&progress, (double)(sweep + 1) / (double)r->sweeps, "sweep %lld of %lld",
                        sweep + 1, r->sweeps);
     status = save_numbered(context, r, c, heatbath, gauge);
-    if (md_interrupted_now(context)) break;
+    if (md_interrupted_now(context) || c->unsaved != MD_OK) break;
   }
   md_progress_stop(&progress);
   return status;

@@ -191,13 +191,24 @@ static md_status leave_chain(md_context *context, const md_generate_request *r, 
                  md_interrupt_name(context), c->done, r->sweeps, r->checkpoint, r->checkpoint);
 }
 
-/* A state replaces one of the same chain alone, or what the chain goes on from. */
+/* A file could not be written, as the message says, which stays: the chain is not to be lost. */
+static md_status keep_chain(md_context *context, const md_generate_request *r, md_gauge *gauge,
+                            const md_chain *c, md_status status) {
+  char message[sizeof context->message];
+  if (!r->checkpoint || !c->plaquettes) return status;
+  memcpy(message, context->message, sizeof message);
+  const md_status kept = md_chain_save(context, r->checkpoint, r->checkpoint_format, r, c, gauge);
+  return md_fail(context, status, "%s; %s%s", message, r->checkpoint,
+                 kept == MD_OK ? " has the links" : " cannot be written either");
+}
+
+/* A state replaces one of the same chain alone. */
 static md_status check_checkpoint(md_context *context, const md_generate_request *r,
                                   const md_geometry *geometry) {
   md_lattice_info info;
   md_chain_record old = {0};
   bool there;
-  if (!r->checkpoint || r->force || strcmp(r->checkpoint, r->from) == 0) return MD_OK;
+  if (!r->checkpoint || r->force) return MD_OK;
   md_status status = md_lattice_describe_old(context, r->checkpoint, &info, &there);
   if (there && status == MD_OK)
     status = md_agree(context, md_chain_find(context, &info.notes.texts, &old));
@@ -250,15 +261,19 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
   say_head(context, r, *geometry);
   if (is_word(r->start, "heatbath")) MD_TRY(md_chain_run(context, r, gauge, c));
   md_gauge_observables now;
-  MD_TRY(md_gauge_observe(context, gauge, &now));
   const bool whole = !c->plaquettes || c->done == r->sweeps;
+  const bool for_output = whole && c->unsaved == MD_OK; /* a state is in double */
+  MD_TRY(md_gauge_observe_in(context, gauge, for_output ? r->precision : MD_DOUBLE, &now));
   double loop[2];
   MD_TRY(md_polyakov_loop(context, gauge, loop));
   fill_report(report, r, *geometry, &now, c);
   md_report_reals(report->root, "polyakov_loop", loop, 2);
   *made = true;
+  if (c->unsaved != MD_OK) /* the message may be another's by now */
+    return keep_chain(context, r, gauge, c, md_fail(context, c->unsaved, "%s", c->message));
   if (!whole) return leave_chain(context, r, gauge, c);
-  MD_TRY(md_chain_save(context, r->output, r->format, r, c, gauge));
+  const md_status status = md_chain_save(context, r->output, r->format, r, c, gauge);
+  if (status != MD_OK) return keep_chain(context, r, gauge, c, status);
   md_say(context, "%s: %dx%dx%dx%d %s, plaquette %.15f\n", r->output, (*geometry)->global[0],
          (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3],
          md_precision_name(r->precision), now.plaquette);
@@ -301,7 +316,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                 "also write OUTPUT.000N.SUFFIX after every N sweeps of the chain [0: not]",
                 .low = 0, .high = 1e8),
       MD_OPTION(TEXT, "checkpoint", &r.checkpoint, "FILE",
-                "lattice file that takes the links when a signal ends the chain",
+                "lattice file that takes the links of a chain that ends early",
                 .file = MD_FILE_STATE),
       MD_OPTION(CHOICE, "format", &r.format_name, NULL, "of the file [by its suffix]",
                 .choices = "hdf5|ildg|milc|nersc"),

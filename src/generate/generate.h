@@ -42,12 +42,14 @@ typedef struct md_chain {
   long long done;     /* sweeps */
   double mean, error; /* over the sweeps that were not discarded */
   double sweep_s;     /* median time of a sweep, its overrelaxation included */
+  md_status unsaved;  /* of a numbered file, which ended the chain */
+  char message[sizeof((md_context *)NULL)->message]; /* of that */
 } md_chain;
 
 /* Local, same on all ranks. The plaquettes are released with free(). */
 md_status md_chain_find(md_context *context, const md_file_texts *texts, md_chain_record *record);
 /* Runs the sweeps of the request, prints a line for each, and writes the numbered files that are
- * due. Collective. */
+ * due; MD_OK also where one cannot be written, see `unsaved`. Collective. */
 md_status md_chain_run(md_context *context, const md_generate_request *r, md_gauge *gauge,
                        md_chain *c);
 /* Whether a chain goes on from such a file with the same bits. Local. */

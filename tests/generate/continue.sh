@@ -31,7 +31,8 @@ grep -q '"minidirac chain":.*"beta=5.7.* seed=7 sweeps=6 overrelax=2"' i.json ||
 python3 - first.lime bad <<'PYTHON' || complain "no record in first.lime"
 import re, sys
 whole = open(sys.argv[1], "rb").read()
-for name, old, new in (("beta", rb"beta=[^ ]*", b"beta=1e9"), ("overrelax", rb"overrelax=2", b"overrelax=1001")):
+for name, old, new in (("beta", rb"beta=[^ ]*", b"beta=1e9"), ("overrelax", rb"overrelax=2", b"overrelax=1001"),
+                       ("sweeps", rb"sweeps=2", b"sweeps=-7")):
     record = re.search(rb"beta=[0-9.]+ seed=7 sweeps=2 overrelax=2", whole).group()
     changed = re.sub(old, new, record)
     changed = changed.replace(b"beta=5.7000000000000002", b"beta=5.7")
@@ -40,6 +41,17 @@ PYTHON
 refuses 2 'beta must be within 0..1e.06, bad-beta.lime says 1e.09; give --beta' 2 generate --from bad-beta.lime --sweeps 1 -o x.h5 --force
 refuses 2 'overrelax must be within 0..1000, bad-overrelax.lime says 1001; give --overrelax' 2 generate --from bad-overrelax.lime --sweeps 1 -o x.h5 --force
 on 1 generate --from bad-overrelax.lime --overrelax 2 --sweeps 1 -o bounded.h5 --quiet || complain "exit $?"
+on 1 generate --from bad-sweeps.lime --beta 5.7 --seed 7 --sweeps 1 -o uncounted.h5 --quiet --json uncounted.json 2>err || complain "exit $?"
+grep -q 'does not say which sweeps made it' err && [ "$(key first_sweep uncounted.json)" = 1 ] || complain "-7 sweeps: $(cat err uncounted.json)"
+# What a file in single precision says of its links, and the report, is of the links that it has.
+for format in h5 lime nersc; do
+  on 1 generate --from whole.h5 --sweeps 1 --precision single -o single.$format --quiet --json g.json || complain "single $format: exit $?"
+  on 1 info single.$format --json i.json --quiet
+  for name in plaquette link_trace; do
+    close "$(key header_$name i.json)" "$(key $name i.json)" 1e-13 || complain "single $format: header: $name $(key header_$name i.json)"
+    [ "$(key $name g.json)" = "$(key $name i.json)" ] || complain "single $format: the report has $name $(key $name g.json)"
+  done
+done
 # Another seed or beta stands above the file's; sweeps are counted on.
 on 1 generate --from whole.000002.h5 --sweeps 4 --seed 8 -o other.h5 --quiet || complain "exit $?"
 [ "$(links other.h5)" != "$(links whole.h5)" ] || complain "another seed made the same links"
@@ -51,4 +63,27 @@ on 1 generate --dims 4x4x4x4 --sweeps 1 --format milc -o x.milc --quiet 2>err ||
 grep -q "no place for a chain's record" err || complain "no warning of milc: $(cat err)"
 mv whole.000002.h5 kept.h5 && rm whole.h5
 refuses 2 'whole.000004.h5' 2 generate --from kept.h5 --sweeps 3 --save-every 2 -o whole.h5
+cp hot.h5 cold # the word that --from has by itself
+refuses 2 '--checkpoint replaces a state of this chain alone, but cold holds other data' 2 generate --dims 4x4x4x4 --sweeps 1 --format hdf5 -o colder.h5 --checkpoint cold
+
+# A history that has no place in the format is named.
+on 1 generate --dims 2x2x2x2 --sweeps 2 -o history.nersc --quiet 2>err || complain "exit $?"
+grep -q 'history.nersc: nersc files have no place for these texts, which are dropped: chain plaquettes' err || complain "no warning: $(cat err)"
+
+# A file that cannot be written, a numbered one or the last, costs neither the chain nor the report.
+for every in 10 0; do
+  mkdir folder && rm -f out
+  on 1 generate "${chain[@]}" --sweeps 3000 --save-every $every -o folder/lost.h5 --checkpoint state$every.h5 --json lost.json >out 2>err &
+  job=$!
+  until [ -s out ] && { [ $every = 0 ] || [ -e folder/lost.000010.h5 ]; } || ! kill -0 $job 2>/dev/null; do sleep 0.05; done
+  mv folder gone$every
+  wait $job
+  [ $? = 3 ] && [ "$(grep -c '^minidirac: error: ' err)" = 1 ] || complain "a lost folder, every $every: $(cat err)"
+  grep -q "folder/lost.*; state$every.h5 has the links" err || complain "a lost folder, every $every: $(cat err)"
+  on 1 info state$every.h5 --json i.json --quiet
+  last=$(key sweeps_done lost.json)
+  grep -q "seed=7 sweeps=$last overrelax=2" i.json || complain "the state after $last sweeps: $(grep 'minidirac chain' i.json)"
+  [ $every != 0 ] || [ "$last" = 3000 ] || complain "a lost folder ended the chain after $last sweeps"
+  [ $every = 0 ] || [ "$last" -lt 3000 ] || complain "a numbered file that failed did not end the chain"
+done
 finish
