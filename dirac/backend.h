@@ -91,9 +91,9 @@ typedef struct md_backend {
    * rank's lattice; NULL: not known yet. NULL: it is `speed` whatever the request. */
   int (*speed_of)(const md_context *context, const md_backend_request *request, int n_rhs,
                   const int *local, const char **reason);
-  /* How many right-hand sides fields should have for a request that pads. NULL: those it asks for.
-   */
-  int (*columns)(const md_backend_request *request);
+  /* How many right-hand sides fields should have for a request that pads; local as above. NULL:
+   * those it asks for. */
+  int (*columns)(const md_context *context, const md_backend_request *request, const int *local);
 
   /* MD_INPUT with the reason for a request that the flags above allow but the backend cannot
    * serve (a packing and a right-hand-side count that do not go together). May be NULL. */

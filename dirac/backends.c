@@ -129,7 +129,7 @@ static md_status consider(md_context *context, const md_backend *b, md_packing p
   md_backend_request request = *asked;
   const char *reason = NULL;
   request.packing = packing;
-  if (request.pads && b->columns) request.n_rhs = b->columns(&request);
+  if (request.pads && b->columns) request.n_rhs = b->columns(context, &request, local);
   MD_TRY(serves(context, b, &request));
   const int speed =
       b->speed_of ? b->speed_of(context, &request, asked->n_rhs, local, &reason) : b->speed;

@@ -5,7 +5,7 @@ OLD and NEW are JSON reports of the same `minidirac bench` command. Rows are mat
 measured; their median times are compared. The noise of a pair is half the way from the shortest to
 the longest repetition, relative to the median, of both rows added in quadrature. A row is slower
 where its time grew by more than threshold and noise together, and unsure where the threshold alone
-is passed; it failed where NEW alone missed its tolerance or bound. Of two suites the figure of merit
+is passed; it failed where NEW missed its tolerance or bound and OLD, whose time says nothing then, did not. Of two suites the figure of merit
 comes first, and their ranks may differ in number. Exit 0: no row is slower or failed; 1: some are; 2: bad input.
 Standard library only.
 
@@ -53,7 +53,7 @@ IDENTITY = {
     "bench shift": ["kernel"] + SMALL + COMMON,
     "bench gemv": ["kernel"] + SMALL + COMMON,
 }
-SAME_WORK = ["tolerance", "shifts", "class", "u0", "modes.count"]  # keys of a report without which its rows are other work
+SAME_WORK = ["tolerance", "shifts", "class", "u0", "naik_epsilon", "modes.count"]  # keys of a report without which its rows are other work
 PER_RUN = ["ranks", "threads", "transport"]  # no part of what a row is where ranks differ in number
 # By command, the speed of a row relative to another of the same run, the first key that it has: what --ratios compares.
 RATIOS = {
@@ -276,7 +276,7 @@ def compare(old_name, new_name, threshold, ratios):
             failures += broken
             continue
         ratio, noise = b[0] / a[0], math.hypot(a[1], b[1])
-        word = "failed" if broken else verdict(ratio, noise, threshold)
+        word = "failed" if broken else "failed before" if failed(old[identity]) else verdict(ratio, noise, threshold)
         lines.append((ratio, short[identity], a[0], b[0], noise, word))
     if not lines and not failures:
         raise BadInput(f"no row that {old_name} and {new_name} share was timed in both")

@@ -100,8 +100,10 @@ def add(name, report, job):
     with open(job, encoding="utf-8") as script:
         result = {"report": compare.document(report), "job": script.read()}
     for key in ("figure_of_merit", "devices"):
-        if not result["report"].get(key) or not result["report"].get("pass", True):
-            sys.exit(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
+        if not result["report"].get(key):
+            raise compare.BadInput(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
+    if not result["report"].get("pass", True):
+        raise compare.BadInput(f"{report} must pass its checks, got pass false; give a report of a run that passes")
     with compare.reading(report, "a report of bench suite"):
         result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
     result["sha256"] = hash_of(result)

@@ -297,6 +297,25 @@ static bool fits_cache(const md_backend_request *request, const int *local, long
   return sites_of(local) * md_tensor_link_bytes(request) <= (double)l2_bytes;
 }
 
+/* Whether a march takes it, on a rank's lattice where that is known. */
+static bool may_march(const md_context *context, const md_backend_request *request,
+                      const int *local) {
+  md_march_plan plan[MARCH_TILES];
+  return md_march_serves(request) &&
+         (!local || md_march_plans(request, local, &context->gpu, plan) > 0);
+}
+
+/* Tiles of 8 or 16; with spin fours, where these march. */
+static int columns(const md_context *context, const md_backend_request *request, const int *local) {
+  const int n = request->n_rhs;
+  md_backend_request filled = *request;
+  if (request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST) return n;
+  if (!md_action_has_spin(request->action))
+    return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
+  filled.n_rhs = (n + MD_SPIN_FOUR - 1) / MD_SPIN_FOUR * MD_SPIN_FOUR;
+  return n > MD_SPIN_FOUR && may_march(context, &filled, local) ? filled.n_rhs : n;
+}
+
 enum { FASTER = 140 };
 
 /* Of four spins in 16 bits: by measurements on an H100 (bench/h100/spins) with one right-hand side
@@ -304,18 +323,16 @@ enum { FASTER = 140 };
 static int speed_of_spins(const md_context *context, const md_backend_request *request, int n_rhs,
                           const int *local, int slower, const char **reason) {
   enum { FROM = 7, FROM_MARCHING = 4 };
-  md_march_plan plan[MARCH_TILES];
   const int slices = md_request_slices(request);
   const bool walls = md_action_get(request->action)->walls;
   const bool marches = slices <= MD_TENSOR_SLICES && slices % 4 == 0;
   *reason = walls ? "stacked multiplies two spins of all slices at once in 16 bits, with one "
                     "right-hand side and 8, 12 or 16 slices"
-                  : "stacked is faster in 16 bits with 4 right-hand sides on, with 7 where no tile "
-                    "divides the lattice of a rank";
+                  : "stacked is faster in 16 bits with 4 right-hand sides on, with 7 where it does "
+                    "not march";
   if (md_precision_bytes(request->precision) > 2) return slower;
   if (walls) return n_rhs == 1 && slices >= MD_SPIN_TILE && marches ? FASTER : slower;
-  const bool tiled = !local || md_march_plans(request, local, &context->gpu, plan) > 0;
-  return n_rhs >= (tiled ? FROM_MARCHING : FROM) ? FASTER : slower;
+  return n_rhs >= (may_march(context, request, local) ? FROM_MARCHING : FROM) ? FASTER : slower;
 }
 
 /* Against `cuda`, whose speed is 100. By measurements on an H200 (PERFORMANCE.md) stacked is faster
@@ -360,7 +377,7 @@ const md_backend md_backend_tensor = {
     .space = MD_DEVICE,
     MD_TENSOR_BACKEND,
     .speed_of = speed_of,
-    .columns = md_tensor_columns,
+    .columns = columns,
     .load = load,
     .unload = unload,
     .hop = hop,

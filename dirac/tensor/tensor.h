@@ -12,11 +12,10 @@ md_status md_tensor_check(md_context *context, const md_backend_request *request
 
 /* Right-hand sides that fill the rows of a tile of stacked. */
 enum { MD_STACKED_LEAST = 8, MD_STACKED_MOST = 16 };
-/* As callbacks: how packings rank among each other, below all backends that are made for speed; and
- * the right-hand sides that a request for 2 to 16 at once gets, where it pads. Local. */
+/* As a callback: how packings rank among each other, below all backends that are made for speed.
+ * Local. */
 int md_tensor_speed_of(const md_context *context, const md_backend_request *request, int n_rhs,
                        const int *local, const char **reason);
-int md_tensor_columns(const md_backend_request *request);
 
 /* Bytes of link data that one hop reads per output site: a whole matrix for each term of the
  * action, that is, for each of the neighbours that D couples a site to. */

@@ -320,17 +320,6 @@ int md_tensor_speed_of(const md_context *context, const md_backend_request *requ
   return (int)request->packing - MD_PACKINGS; /* the table has them in this order */
 }
 
-int md_tensor_columns(const md_backend_request *request) {
-  const int n = request->n_rhs, fours = (n + MD_SPIN_FOUR - 1) / MD_SPIN_FOUR * MD_SPIN_FOUR;
-  if (request->packing != MD_PACKING_STACKED || n < 2 || n > MD_STACKED_MOST) return n;
-  if (md_action_has_spin(request->action)) {
-    const bool marches =
-        !md_action_get(request->action)->walls && md_precision_bytes(request->precision) == 2;
-    return marches && n > MD_SPIN_FOUR ? fours : n;
-  }
-  return n <= MD_STACKED_LEAST ? MD_STACKED_LEAST : MD_STACKED_MOST;
-}
-
 md_status md_tensor_check(md_context *context, const md_backend_request *request) {
   const char *name = md_packing_name(request->packing);
   const bool spin = md_action_has_spin(request->action);

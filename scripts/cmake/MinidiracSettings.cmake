@@ -10,8 +10,7 @@ set(CMAKE_POSITION_INDEPENDENT_CODE ON)
 set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
 # Fused multiply-adds may be formed inside an expression only: results stay the same for every
 # place that a source line is compiled into. No fast-math: NaN and Inf must be seen.
-string(STRIP "${CMAKE_C_FLAGS_RELEASE_INIT}" md_usual_flags)
-if(CMAKE_C_FLAGS_RELEASE STREQUAL md_usual_flags) # else of the user
+if(CMAKE_C_FLAGS_RELEASE STREQUAL "-O3 -DNDEBUG") # CMake's own, else of the user
   set(CMAKE_C_FLAGS_RELEASE "-O3 -g -fno-math-errno -fno-trapping-math")
 endif()
 option(MINIDIRAC_WERROR "Treat warnings as errors" OFF)

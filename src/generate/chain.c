@@ -87,7 +87,8 @@ md_status md_chain_save(md_context *context, const char *path, const md_lattice_
   if (status == MD_OK) status = md_lattice_save_as(context, path, &output, gauge);
   const char *series = md_file_texts_find(&texts, series_name);
   size_t used = 0;
-  const bool told = status == MD_OK && c->plaquettes && strcmp(path, r->output) == 0;
+  const bool told =
+      status == MD_OK && c->plaquettes && (path == r->checkpoint || strcmp(path, r->output) == 0);
   if (told && keeps_record(format) && !md_lattice_format_keeps(format, series_name, series, &used))
     md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s", path,
             md_lattice_format_name(format), series_name);

@@ -194,12 +194,15 @@ static md_status leave_chain(md_context *context, const md_generate_request *r, 
 /* A file could not be written, as the message says, which stays: the chain is not to be lost. */
 static md_status keep_chain(md_context *context, const md_generate_request *r, md_gauge *gauge,
                             const md_chain *c, md_status status) {
-  char message[sizeof context->message];
+  char first[sizeof context->message], second[sizeof context->message];
   if (!r->checkpoint || !c->plaquettes) return status;
-  memcpy(message, context->message, sizeof message);
+  memcpy(first, context->message, sizeof first);
   const md_status kept = md_chain_save(context, r->checkpoint, r->checkpoint_format, r, c, gauge);
-  return md_fail(context, status, "%s; %s%s", message, r->checkpoint,
-                 kept == MD_OK ? " has the links" : " cannot be written either");
+  memcpy(second, context->message, sizeof second);
+  if (kept != MD_OK) return md_fail(context, status, "%s; %s", first, second);
+  return md_fail(context, status,
+                 "%s; %s has the links, go on with --from %s and the rest of --sweeps", first,
+                 r->checkpoint, r->checkpoint);
 }
 
 /* A state replaces one of the same chain alone. */
@@ -262,18 +265,18 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
   if (is_word(r->start, "heatbath")) MD_TRY(md_chain_run(context, r, gauge, c));
   md_gauge_observables now;
   const bool whole = !c->plaquettes || c->done == r->sweeps;
-  const bool for_output = whole && c->unsaved == MD_OK; /* a state is in double */
-  MD_TRY(md_gauge_observe_in(context, gauge, for_output ? r->precision : MD_DOUBLE, &now));
+  /* A state is in double. */
+  MD_TRY(md_gauge_observe_in(context, gauge, whole ? r->precision : MD_DOUBLE, &now));
   double loop[2];
   MD_TRY(md_polyakov_loop(context, gauge, loop));
   fill_report(report, r, *geometry, &now, c);
   md_report_reals(report->root, "polyakov_loop", loop, 2);
   *made = true;
-  if (c->unsaved != MD_OK) /* the message may be another's by now */
-    return keep_chain(context, r, gauge, c, md_fail(context, c->unsaved, "%s", c->message));
-  if (!whole) return leave_chain(context, r, gauge, c);
-  const md_status status = md_chain_save(context, r->output, r->format, r, c, gauge);
-  if (status != MD_OK) return keep_chain(context, r, gauge, c, status);
+  if (!whole && c->unsaved == MD_OK) return leave_chain(context, r, gauge, c);
+  md_status status = whole ? md_chain_save(context, r->output, r->format, r, c, gauge) : MD_OK;
+  const bool kept = whole && status == MD_OK;
+  if (c->unsaved != MD_OK) status = md_fail(context, c->unsaved, "%s", c->message); /* the first */
+  if (status != MD_OK) return kept ? status : keep_chain(context, r, gauge, c, status);
   md_say(context, "%s: %dx%dx%dx%d %s, plaquette %.15f\n", r->output, (*geometry)->global[0],
          (*geometry)->global[1], (*geometry)->global[2], (*geometry)->global[3],
          md_precision_name(r->precision), now.plaquette);

@@ -84,8 +84,10 @@ for try in 1 2 3 4 5; do
   got=$?
   [ $got = 0 ] || break
 done
-[ $got = 3 ] && [ "$(cat "$work/half.lime")" = theirs ] || complain "half a result: exit $got: $(cat "$work/err")"
-[ -n "$(key fat_out "$work/half.json")" ] && [ -z "$(key long_out "$work/half.json")" ] || complain "half a result: $(cat "$work/half.json")"
+if [ $got != 0 ]; then
+  [ $got = 3 ] && [ "$(cat "$work/half.lime")" = theirs ] || complain "half a result: exit $got: $(cat "$work/err")"
+  [ -n "$(key fat_out "$work/half.json")" ] && [ -z "$(key long_out "$work/half.json")" ] || complain "half a result: $(cat "$work/half.json")"
+fi
 on 1 $s --on gpu --fat-out "$work/gpu.h5" >"$work/out" 2>"$work/err" # a GPU is there or named as missing
 case $? in
 0) [ -e "$work/gpu.h5" ] || complain "--on gpu wrote nothing" ;;

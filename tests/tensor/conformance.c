@@ -226,8 +226,8 @@ void tensor_serves_spins(md_context *context, const char *backend) {
   static const md_precision types[] = {MD_HALF, MD_BF16, MD_DOUBLE};
   static const struct {
     int slices, n_rhs; /* slices 0: Wilson's action */
-  } shapes[] = {{0, 1},  {0, 5},  {0, 16}, {2, 1}, {5, 1}, {8, 1},
-                {12, 1}, {16, 1}, {32, 1}, {5, 2}, {8, 3}, {12, 2}};
+  } shapes[] = {{0, 1}, {0, 5},  {0, 16}, {2, 1},  {4, 1}, {5, 1}, {8, 1},
+                {9, 1}, {12, 1}, {16, 1}, {32, 1}, {5, 2}, {8, 3}, {12, 2}};
   for (size_t n = 0; n < sizeof shapes / sizeof *shapes; n++)
     for (int p = 0; p < 3; p++) {
       const int *d = lattices[n % 2], slices = shapes[n].slices;

@@ -120,8 +120,8 @@ static void schur(void **state) {
         md_test_geometry(context, dims[d][0], dims[d][1], dims[d][2], dims[d][3], true);
     md_gauge gauge;
     md_test_random_gauge(context, g, 11, &gauge);
-    for (int k = d ? 6 : 0; k < SLICES * 2; k++) {
-      const md_backend_request r = request_of(slices_of[k / 2], 1 + k / 2 % 2 * (d == 0));
+    for (int k = d ? 6 : 0; k < SLICES * (d ? 2 : 4); k++) {
+      const md_backend_request r = request_of(slices_of[d ? k / 2 : k / 4], d ? 1 : 1 + k / 2 % 2);
       compare_schur(context, &gauge, "cuda", MD_DOUBLE, &r, k % 2);
       compare_schur(context, &gauge, "cuda", MD_HALF, &r, k % 2);
       if (d == 0) compare_schur(context, &gauge, "tensor", MD_DOUBLE, &r, k % 2);
@@ -179,25 +179,51 @@ static void compare_factors(md_context *context, md_operator *a, const char *nam
   for (int i = 0; i < 6; i++) md_field_destroy(all[i]);
 }
 
+/* A march and a gathering kernel leave the same bits, of norms too. */
+static void compare_shapes(md_context *context, md_dirac *dirac, md_operator *a, const char *name) {
+  const md_launch_shapes *shapes = dirac->backend->shapes;
+  const double by = -0.37, guess = 1e5;
+  md_field p, r, p_host, found[2];
+  double norm[2][2];
+  for (int shape = 0; shape < shapes->count(dirac->state); shape++) {
+    const int k = shape > 0;
+    shapes->take(dirac->state, shape);
+    random_of(context, a, 5, &p, &p_host);
+    random_of(context, a, 6, &r, &found[k]);
+    MD_REQUIRE(context, a->factors->first(context, a, &p, &guess, &norm[k][0]));
+    MD_REQUIRE(context, a->factors->second(context, a, &by, &r, &guess, &norm[k][1]));
+    MD_REQUIRE(context, md_field_convert(context, &found[k], &r));
+    if (k > 0 && (md_test_distance(context, &found[1], &found[0]) != 0.0 ||
+                  norm[1][0] != norm[0][0] || norm[1][1] != norm[0][1]))
+      fail_msg("%s: shape %d has other bits than shape 0", name, shape);
+    md_field *all[] = {&p, &r, &p_host, &found[1]};
+    for (int i = 0; i < 3 + k; i++) md_field_destroy(all[i]);
+  }
+  md_field_destroy(&found[0]);
+}
+
 static void factors(void **state) {
   md_context *context = *state;
-  static const int dims[][MD_DIMS] = {{4, 4, 4, 8}, {16, 16, 16, 32}}, slices[] = {3, 8, 12, 16};
-  for (int k = 0; k < 8; k++) {
-    const int *d = dims[k / 4];
+  enum { KINDS = 5 };
+  static const int dims[][MD_DIMS] = {{4, 4, 4, 8}, {16, 16, 16, 32}},
+                   slices[KINDS] = {3, 4, 8, 12, 16};
+  for (int k = 0; k < 2 * KINDS; k++) {
+    const int *d = dims[k / KINDS];
     md_geometry *g = md_test_geometry(context, d[0], d[1], d[2], d[3], true);
-    md_backend_request r = request_of(slices[k % 4], 1);
+    md_backend_request r = request_of(slices[k % KINDS], 1);
     md_gauge gauge;
     md_dirac dirac;
     md_operator a;
     char name[64];
     r.precision = MD_HALF;
     r.packing = MD_PACKING_STACKED;
-    snprintf(name, sizeof name, "%d slices, extent %d", slices[k % 4], d[0]);
+    snprintf(name, sizeof name, "%d slices, extent %d", slices[k % KINDS], d[0]);
     md_test_random_gauge(context, g, 11, &gauge);
     MD_REQUIRE(context, md_dirac_create(context, &gauge, "tensor", &r, &dirac));
     MD_REQUIRE(context, md_normal_create(context, &dirac, 0.1, &a));
     assert_non_null(a.factors);
     compare_factors(context, &a, name);
+    compare_shapes(context, &dirac, &a, name);
     md_operator_destroy(&a);
     md_dirac_destroy(&dirac);
     md_gauge_destroy(&gauge);
