@@ -117,9 +117,7 @@ template <> struct spinor<__nv_bfloat16, true> : spinor16<__nv_bfloat16> {
   using spinor16::spinor16;
 };
 
-/* c: the accumulators of each of the tiles that a warp keeps at once; a tile of four columns has
- * one.
- */
+/* c: the accumulators of each of the tiles that a warp keeps at once, one of a tile of four. */
 template <typename T, int TILES>
 using spin_sums = typename storage<T>::accumulator[TILES][MD_SPIN_ACCUMULATORS][4];
 
