@@ -77,7 +77,8 @@ cudaError_t launch_spins(const md_tensor_call *call) {
 /* In double the tiles of a site share nothing but its links. Slices that march have the tiles of
  * the march here too, so that norms have the same bits; for others whole tiles are faster. */
 template <typename T> cudaError_t gather_columns(const md_tensor_call *call) {
-  const int columns = call->slices * call->n_rhs, width = columns % MD_SPIN_FOUR ? 8 : 4;
+  const int columns = call->slices * call->n_rhs;
+  const int width = columns % MD_SPIN_FOUR ? MD_SPIN_TILE : MD_SPIN_FOUR;
   const int fours = (columns + width - 1) / width * (width / MD_SPIN_FOUR);
   if constexpr (!storage<T>::adjacent)
     return launch_spins<T, false, 2, true>(call);

@@ -176,22 +176,7 @@ static void fill_report(md_report *report, const md_generate_request *r,
   }
 }
 
-/* A signal ended the chain: --output is for whole ones. */
-static md_status leave_chain(md_context *context, const md_generate_request *r, md_gauge *gauge,
-                             const md_chain *c) {
-  if (!r->checkpoint)
-    return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the chain after sweep %lld of %lld, %s is not written; with "
-                   "--checkpoint FILE the links are kept",
-                   md_interrupt_name(context), c->done, r->sweeps, r->output);
-  MD_TRY(md_chain_save(context, r->checkpoint, r->checkpoint_format, r, c, gauge));
-  return md_fail(context, MD_ENVIRONMENT,
-                 "%s ended the chain after sweep %lld of %lld; %s has the links, go on with --from "
-                 "%s and the rest of --sweeps",
-                 md_interrupt_name(context), c->done, r->sweeps, r->checkpoint, r->checkpoint);
-}
-
-/* A file could not be written, as the message says, which stays: the chain is not to be lost. */
+/* The chain ended early, as the message says, which stays: its links are not to be lost. */
 static md_status keep_chain(md_context *context, const md_generate_request *r, md_gauge *gauge,
                             const md_chain *c, md_status status) {
   char first[sizeof context->message], second[sizeof context->message];
@@ -203,6 +188,19 @@ static md_status keep_chain(md_context *context, const md_generate_request *r, m
   return md_fail(context, status,
                  "%s; %s has the links, go on with --from %s and the rest of --sweeps", first,
                  r->checkpoint, r->checkpoint);
+}
+
+/* A signal ended the chain: --output is for whole ones. */
+static md_status fail_interrupted(md_context *context, const md_generate_request *r,
+                                  const md_chain *c) {
+  const char *name = md_interrupt_name(context);
+  if (r->checkpoint)
+    return md_fail(context, MD_ENVIRONMENT, "%s ended the chain after sweep %lld of %lld", name,
+                   c->done, r->sweeps);
+  return md_fail(context, MD_ENVIRONMENT,
+                 "%s ended the chain after sweep %lld of %lld, %s is not written; with "
+                 "--checkpoint FILE the links are kept",
+                 name, c->done, r->sweeps, r->output);
 }
 
 /* A state replaces one of the same chain alone. */
@@ -272,8 +270,11 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
   fill_report(report, r, *geometry, &now, c);
   md_report_reals(report->root, "polyakov_loop", loop, 2);
   *made = true;
-  if (!whole && c->unsaved == MD_OK) return leave_chain(context, r, gauge, c);
-  md_status status = whole ? md_chain_save(context, r->output, r->format, r, c, gauge) : MD_OK;
+  md_status status = MD_OK;
+  if (whole)
+    status = md_chain_save(context, r->output, r->format, r, c, gauge);
+  else if (c->unsaved == MD_OK)
+    status = fail_interrupted(context, r, c);
   const bool kept = whole && status == MD_OK;
   if (c->unsaved != MD_OK) status = md_fail(context, c->unsaved, "%s", c->message); /* the first */
   if (status != MD_OK) return kept ? status : keep_chain(context, r, gauge, c, status);
