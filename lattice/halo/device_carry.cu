@@ -53,10 +53,14 @@ static __global__ void MD_PUSH_BOUNDS push_all(const __grid_constant__ exchange 
   md_raise_flag(ch.raise, number);
 }
 
-static inline bool is_contiguous(const int32_t *site, int64_t sites) {
+/* How many runs of sites behind each other, all of one length, make up a surface; 0: none do. */
+static inline int64_t runs_of(const int32_t *site, int64_t sites) {
+  int64_t runs = 1;
+  for (int64_t k = 1; k < sites; k++) runs += site[k] != site[k - 1] + 1;
+  const int64_t length = sites / runs;
   for (int64_t k = 1; k < sites; k++)
-    if (site[k] != site[0] + k) return false;
-  return true;
+    if ((site[k] != site[k - 1] + 1) != (k % length == 0)) return 0;
+  return runs;
 }
 
 /* After the copies of the message of channel c into buffer `slot`. The host chose it by its own
@@ -76,16 +80,22 @@ static __global__ void await_flags(const __grid_constant__ exchange x, int lane,
   md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
 }
 
-/* Queues the copies of the `sites` of a field from `first` on into a message, or back: the planes,
- * in the message each filled up to 16 bytes, then the scales, if there are any. */
-static inline cudaError_t carry(const exchange_field &f, size_t entry, int64_t first, int64_t sites,
-                                char *message, bool out, cudaStream_t stream) {
-  const size_t bytes = (size_t)sites * entry, row = whole_vectors(bytes);
+/* Sites of a field from `first` on, which are those of a message of `all` sites from `at` on. */
+struct run {
+  int64_t first, sites, at, all;
+};
+
+/* Queues the copies of a run into its message, or back: the planes, in the message each filled up
+ * to 16 bytes, and the scales behind them, if there are any. */
+static inline cudaError_t carry(const exchange_field &f, size_t entry, const run &r, char *message,
+                                bool out, cudaStream_t stream) {
+  const size_t bytes = (size_t)r.sites * entry, row = whole_vectors((size_t)r.all * entry);
   const size_t pitch = (size_t)f.stride * entry;
-  char *const values = f.data + (size_t)first * entry, *const scales = message + f.planes * row;
-  float *const own = f.scale + (f.scale ? first : 0);
-  void *const to = out ? message : values;
-  const void *const from = out ? values : message;
+  char *const values = f.data + (size_t)r.first * entry, *const carried = message + r.at * entry;
+  char *const scales = message + f.planes * row + (size_t)r.at * sizeof(float);
+  float *const own = f.scale + (f.scale ? r.first : 0);
+  void *const to = out ? carried : values;
+  const void *const from = out ? values : carried;
   /* One plane is one copy: CUDA takes no pitch above 2^31 bytes, not even of a single row. */
   const cudaError_t error =
       f.planes == 1 ? cudaMemcpyAsync(to, from, bytes, cudaMemcpyDeviceToDevice, stream)
@@ -93,7 +103,7 @@ static inline cudaError_t carry(const exchange_field &f, size_t entry, int64_t f
                                         (size_t)f.planes, cudaMemcpyDeviceToDevice, stream);
   if (error != cudaSuccess || !own) return error;
   return cudaMemcpyAsync(out ? scales : (char *)own, out ? (char *)own : scales,
-                         (size_t)sites * sizeof(float), cudaMemcpyDeviceToDevice, stream);
+                         (size_t)r.sites * sizeof(float), cudaMemcpyDeviceToDevice, stream);
 }
 
 /* From so many bytes of an exchange on the copy engines are faster beside an interior of small
@@ -120,15 +130,20 @@ static void choose_push(const md_context *context, md_device_messages *m) {
 md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
   const size_t bytes = md_device_messages_bytes(m);
-  for (int c = 0; c < plan->channels; c++)
-    for (int p = 0; p < MD_PARITIES; p++)
-      m->gathers |= !is_contiguous(plan->channel[c].face[p], plan->channel[c].sites);
+  bool whole = true;
+  for (int c = 0; c < plan->channels; c++) {
+    const md_halo_message *ch = &plan->channel[c];
+    const int64_t runs = runs_of(ch->face[MD_EVEN], ch->sites);
+    m->gathers |= runs < 1 || runs > MD_MOST_DEPTH || runs != runs_of(ch->face[MD_ODD], ch->sites);
+    m->runs[c] = (int)runs;
+    whole &= runs == 1;
+  }
   const size_t usual = COPIED_BYTES[!md_shape_planar(&plan->shape)];
   m->copied = !plan->check && !plan->half_spinors &&
               bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   /* Who reads a message where it arrives expects one after the other. */
   m->lanes = plan->awaited || plan->channels == 1 ? 1 : 2;
-  if (m->copied) choose_push(context, m);
+  if (m->copied && whole) choose_push(context, m);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
   m->gather = m->x;
@@ -162,30 +177,39 @@ static md_status push(md_context *context, md_device_messages *m, const md_field
   return md_cuda_launched(context, "a push of surfaces to other GPUs");
 }
 
-/* Two copy engines at work hide each other's starts and flags. */
+/* One engine carries what goes to a peer, but while the flag of one lane is raised it copies for
+ * the other. */
 static cudaStream_t lane_of(const md_device_messages *m, int c) {
   return c % m->lanes == 0 ? m->stream : m->in;
 }
 
+/* The surface that channel c sends, into its buffer `slot`. */
+static cudaError_t copy_out(const md_device_messages *m, const md_field *field, int c, int slot) {
+  const md_halo_message *ch = &m->plan->channel[c];
+  char *const to = m->x.channel[c].send[slot];
+  if (m->gathers)
+    return cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
+                           cudaMemcpyDeviceToDevice, lane_of(m, c));
+  const size_t entry = md_message_entry_bytes(&m->plan->shape);
+  const exchange_field view = view_of(m, field, 1);
+  const int64_t length = ch->sites / m->runs[c];
+  cudaError_t error = cudaSuccess;
+  for (int64_t k = 0; k < ch->sites && error == cudaSuccess; k += length)
+    error = carry(view, entry, {ch->face[field->parity][k], length, k, ch->sites}, to, true,
+                  lane_of(m, c));
+  return error;
+}
+
 /* Messages n go to buffers n % 2, as those of the kernels do. */
 static md_status send_copies(md_context *context, md_device_messages *m, const md_field *field) {
-  const md_halo_plan *plan = m->plan;
-  const size_t entry = md_message_entry_bytes(&plan->shape);
-  const exchange_field view = view_of(m, field, 1);
   const int slot = (int)(m->sent % 2);
   cudaError_t error = cudaSuccess;
   const md_status ordered =
       m->lanes > 1 ? md_device_messages_order(context, m->event[READY], m->stream, m->in) : MD_OK;
-  for (int c = 0; c < plan->channels; c++) { /* after a failure too: neighbours wait for flags */
-    const md_halo_message *ch = &plan->channel[c];
-    char *const to = m->x.channel[c].send[slot];
-    const cudaStream_t lane = lane_of(m, c);
-    const cudaError_t copied =
-        m->gathers ? cudaMemcpyAsync(to, m->gather.channel[c].send[0],
-                                     md_device_message_bytes(m, c), cudaMemcpyDeviceToDevice, lane)
-                   : carry(view, entry, ch->face[field->parity][0], ch->sites, to, true, lane);
+  for (int c = 0; c < m->plan->channels; c++) { /* after a failure too: neighbours wait for flags */
+    const cudaError_t copied = copy_out(m, field, c, slot);
     if (error == cudaSuccess) error = copied;
-    raise_flag<<<1, 1, 0, lane>>>(m->x, c, slot);
+    raise_flag<<<1, 1, 0, lane_of(m, c)>>>(m->x, c, slot);
   }
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
   MD_TRY(ordered);
@@ -208,7 +232,7 @@ md_status md_device_messages_take(md_context *context, md_device_messages *m, md
     await_flags<<<1, 32, 0, lane_of(m, lane)>>>(m->x, lane, m->lanes);
   for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
     const md_halo_message *ch = &plan->channel[c];
-    error = carry(view, entry, ch->first_site, ch->sites,
+    error = carry(view, entry, {ch->first_site, ch->sites, 0, ch->sites},
                   const_cast<char *>(m->x.channel[c].receive[slot]), false, lane_of(m, c));
   }
   if (m->lanes > 1) MD_TRY(md_device_messages_order(context, m->event[BROUGHT], m->in, m->stream));

@@ -17,9 +17,11 @@ struct md_device_messages {
   exchange x;
   int blocks;
   /* To peers beside the interior, by device_carry.cu: by the copy engines, out of `buffer` where
-   * some surface is not sites behind each other (`gathers`), or by push_all (`pushes`). */
+   * some surface is not a few runs of sites behind each other (`gathers`), or by push_all
+   * (`pushes`). */
   bool copied, gathers, pushes;
-  exchange gather; /* what the gathering kernel sees then: its messages are `buffer` */
+  int runs[MD_MOST_MESSAGES]; /* of each surface, all of one length */
+  exchange gather;            /* what the gathering kernel sees then: its messages are `buffer` */
   int push_blocks;
   int lanes;      /* streams that `copied` messages are dealt out to: stream, in */
   long long sent; /* exchanges of these kinds queued so far; a recording counts once */

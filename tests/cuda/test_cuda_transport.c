@@ -29,8 +29,9 @@ static bool next_grid(const md_context *context, int grid[MD_DIMS]) {
   return false;
 }
 
-static md_geometry *geometry_on(md_context *context, const int grid[MD_DIMS], bool self_halo) {
-  md_layout_request layout = {.self_halo = self_halo};
+static md_geometry *geometry_on(md_context *context, const int grid[MD_DIMS], bool self_halo,
+                                int depth) {
+  md_layout_request layout = {.self_halo = self_halo, .depth = depth};
   md_geometry *g = NULL;
   memcpy(layout.global, dims, sizeof dims);
   memcpy(layout.grid, grid, sizeof layout.grid);
@@ -137,7 +138,7 @@ static void bits_arrive(void **state) {
   int grid[MD_DIMS] = {0};
   context->quiet = true; /* of the cost of checks */
   while (next_grid(context, grid)) {
-    md_geometry *g = geometry_on(context, grid, true);
+    md_geometry *g = geometry_on(context, grid, true, 1);
     for (const md_transport *const *t = md_transports(); *t; t++) {
       if (!usable(context, *t, g)) continue;
       for (int p = 0; p < MD_PRECISIONS; p++) {
@@ -149,6 +150,22 @@ static void bits_arrive(void **state) {
         carries_the_halo(context, g, *t, (md_precision)p, 16, false, true, false);
         carries_the_halo(context, g, *t, (md_precision)p, 16, false, true, true); /* pushed */
       }
+    }
+    md_geometry_destroy(g);
+  }
+}
+
+/* Surfaces in t are a few pieces of a field, out of which copy engines carry them. Four ranks hold
+ * fewer slices than a deep halo has. */
+static void surfaces_in_t_arrive(void **state) {
+  md_context *context = *state;
+  const int grid[MD_DIMS] = {1, 1, 1, context->ranks};
+  if (context->ranks == 1) skip();
+  for (int depth = 1; depth <= MD_MOST_DEPTH; depth += MD_MOST_DEPTH - 1) {
+    md_geometry *g = geometry_on(context, grid, false, depth);
+    for (int p = 0; p < MD_PRECISIONS && usable(context, &md_transport_peer, g); p++) {
+      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 1, false, true, false);
+      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 16, false, true, false);
     }
     md_geometry_destroy(g);
   }
@@ -246,7 +263,7 @@ static void half_spinors_arrive(void **state) {
   int grid[MD_DIMS] = {0};
   context->quiet = true; /* of the cost of checks */
   while (next_grid(context, grid)) {
-    md_geometry *g = geometry_on(context, grid, true);
+    md_geometry *g = geometry_on(context, grid, true, 1);
     for (const md_transport *const *t = md_transports(); *t; t++) {
       if ((*t)->whole_spinors || !usable(context, *t, g)) continue;
       for (int k = 0; k < 4 * MD_FIXED; k++)
@@ -306,7 +323,7 @@ static void operators_agree_with_oracle(void **state) {
   md_context *context = *state;
   int grid[MD_DIMS] = {0};
   while (next_grid(context, grid)) {
-    md_geometry *g = geometry_on(context, grid, true);
+    md_geometry *g = geometry_on(context, grid, true, 1);
     for (const md_transport *const *t = md_transports(); *t; t++) {
       if (!usable(context, *t, g)) continue;
       hops_agree(context, g, *t, "cuda", MD_DOUBLE, 1, 0);
@@ -378,8 +395,10 @@ static void odd_recordings_are_refused(void **state) {
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {
-    cmocka_unit_test(bits_arrive), cmocka_unit_test(half_spinors_arrive),
-    cmocka_unit_test(odd_recordings_are_refused), cmocka_unit_test(operators_agree_with_oracle),
-    cmocka_unit_test(absence_is_named)};
+static struct CMUnitTest tests[] = {cmocka_unit_test(bits_arrive),
+                                    cmocka_unit_test(surfaces_in_t_arrive),
+                                    cmocka_unit_test(half_spinors_arrive),
+                                    cmocka_unit_test(odd_recordings_are_refused),
+                                    cmocka_unit_test(operators_agree_with_oracle),
+                                    cmocka_unit_test(absence_is_named)};
 MD_RUN_GPU_TESTS(tests)
