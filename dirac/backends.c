@@ -3,6 +3,7 @@
 #include "dirac/backend.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -59,14 +60,15 @@ static md_status fail_packing(md_context *context, const md_backend *b,
 }
 
 /* With the backends that do serve the action. */
-static md_status fail_action(md_context *context, const md_backend *b, md_action action) {
+/* `what` in words; `flags`: which of a backend's, that of `bit` is set where it is served. */
+static md_status fail_flag(md_context *context, const md_backend *b, size_t flags, int bit,
+                           const char *what) {
   char served[MD_BACKEND_WORDS_BYTES] = "";
   for (const md_backend *const *other = md_backends(); *other; other++)
-    if ((*other)->actions & 1u << action && !(*other)->unavailable)
+    if (*(const unsigned *)((const char *)*other + flags) & 1u << bit && !(*other)->unavailable)
       md_append(served, sizeof served, "%s%s", *served ? ", " : "", (*other)->name);
-  return md_fail(context, MD_INPUT,
-                 "backend %s does not serve action %s; those of this build that do are %s", b->name,
-                 md_action_name(action), served);
+  return md_fail(context, MD_INPUT, "backend %s does not serve %s; those of this build that do: %s",
+                 b->name, what, *served ? served : "none");
 }
 
 /* Whether the links of the action and the twist can be stored as asked, on any backend. */
@@ -101,16 +103,18 @@ static md_status check_walls(md_context *context, const md_backend_request *r) {
 
 /* MD_OK when the backend's flags and its own check allow the request. */
 static md_status serves(md_context *context, const md_backend *b, const md_backend_request *r) {
-  if (!(b->actions & 1u << r->action)) return fail_action(context, b, r->action);
+  char what[64];
+  snprintf(what, sizeof what, "action %s", md_action_name(r->action));
+  if (!(b->actions & 1u << r->action))
+    return fail_flag(context, b, offsetof(md_backend, actions), r->action, what);
   MD_TRY(check_walls(context, r));
   MD_TRY(check_reconstruct(context, r));
+  snprintf(what, sizeof what, "precision %s", md_precision_name(r->precision));
   if (!(b->precisions & 1u << r->precision))
-    return md_fail(context, MD_INPUT,
-                   "backend %s does not serve precision %s; see docs/backends.md", b->name,
-                   md_precision_name(r->precision));
+    return fail_flag(context, b, offsetof(md_backend, precisions), r->precision, what);
+  snprintf(what, sizeof what, "links of %s reals", md_reconstruct_name(r->reconstruct));
   if (!(b->reconstructs & 1u << r->reconstruct))
-    return md_fail(context, MD_INPUT, "backend %s does not serve links of %s reals", b->name,
-                   md_reconstruct_name(r->reconstruct));
+    return fail_flag(context, b, offsetof(md_backend, reconstructs), r->reconstruct, what);
   if (!(b->packings & 1u << r->packing)) return fail_packing(context, b, r);
   return b->check ? b->check(context, r) : MD_OK;
 }
@@ -210,7 +214,7 @@ md_status md_backend_choose(md_context *context, const char *name, const int *lo
   *backend = best.backend;
   *reason = request->packing != MD_PACKING_AUTO ? "asked for"
             : best.reason                       ? best.reason
-                                                : "no backend here gains by another one";
+                                                : "no backend here serves or gains by another one";
   if (status == MD_OK) *request = best.request;
   return status;
 }

@@ -15,7 +15,8 @@ md_status md_block_steps_check(md_context *context, const md_operator *a) {
   if (!a->normal && !a->factor)
     return md_fail(context, MD_INPUT, "block CG needs an operator F F^dag, got %s", a->kind->name);
   if (a->shape.n_rhs >= 2 && a->shape.n_rhs <= most) return MD_OK;
-  return md_fail(context, MD_INPUT, "block CG takes 2 to %d right-hand sides%s, got %d", most,
+  return md_fail(context, MD_INPUT,
+                 "block CG takes 2 to %d right-hand sides%s, got %d; take cg for others", most,
                  narrow ? " with an inner precision on a GPU" : "", a->shape.n_rhs);
 }
 

@@ -45,10 +45,11 @@ typedef struct md_multishift_state {
   double alpha[MD_MAX_RHS], beta[MD_MAX_RHS]; /* of the last iteration */
 } md_multishift_state;
 
-/* Iterations of multi-shift CG on a device whose backend fuses, for one rank and MD_DOUBLE or
- * MD_SINGLE: in residuals alone (three_term.cuh), four kernels whatever the number of shifts, the
- * scalars of all of them on the device, the host one iteration behind. A right-hand side of a shift
- * that is done is left alone. The vectors of all shifts take MD_SHIFT_KEPT iterations at once. */
+/* Iterations of multi-shift CG on a device whose backend fuses, in MD_DOUBLE or MD_SINGLE, of one
+ * rank or of GPUs that share memory: in residuals alone (three_term.cuh), four kernels whatever the
+ * number of shifts, the scalars of all of them on the device, the host one iteration behind. A
+ * right-hand side of a shift that is done is left alone. The vectors of all shifts take
+ * MD_SHIFT_KEPT iterations at once. */
 typedef struct md_shift_device md_shift_device;
 
 /* For the iterations by m->by from the present state on; the fields outlive them. Collective. */

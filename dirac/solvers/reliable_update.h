@@ -18,7 +18,7 @@ static inline double md_update_noise(double kappa, double roundoff) {
   return roundoff * kappa;
 }
 /* The kappa to take at most for an A = F F^dag, whose `least` is an estimate: of quarks with four
- * spins |r| may fall by 0.1 in half and by 0.3 in bf16 and costs no iterations. */
+ * spins |r| may fall by 0.12 in half and by 0.3 in bf16 and costs no iterations. */
 static const double MD_UPDATE_KAPPA = 2048.0;
 static inline bool md_update_is_coarse(double noise) {
   return noise > 10.0;

@@ -351,8 +351,7 @@ md_status md_command_convert(md_context *context, int argc, char **argv) {
       MD_OPTION(FLAG, "force", &o.force, NULL, "replace OUT where it is there"),
       MD_OPTION(CHOICE, "format", &o.format, "F",
                 "hdf5, ildg, milc or nersc; of vectors scidac, fnal, quda too [by the suffix of "
-                "OUT: .h5, "
-                ".lime, .ildg, .milc, .nersc, .scidac, .fnal, .quda]",
+                "OUT: .h5, .hdf5, .lime, .ildg, .milc, .ks, .nersc, .scidac, .fnal, .quda]",
                 .choices = "hdf5|ildg|milc|nersc|scidac|fnal|quda"),
       MD_OPTION(CHOICE, "precision", &o.precision, "P", "double or single [that of IN]",
                 .choices = "double|single"),

@@ -68,8 +68,10 @@ static md_status check(md_context *context, md_generate_request *r, const md_opt
     return md_fail(context, MD_INPUT, "--discard must be below --sweeps %lld, got %lld", r->sweeps,
                    r->discard);
   MD_TRY(md_lattice_format_find(context, r->output, r->format_name, &r->format));
+  /* --format is also that of the checkpoint where it can be. */
+  const char *format = r->format_name && md_chain_fits(r->format) ? r->format_name : NULL;
   if (r->checkpoint)
-    MD_TRY(md_lattice_format_find(context, r->checkpoint, r->format_name, &r->checkpoint_format));
+    MD_TRY(md_lattice_format_find(context, r->checkpoint, format, &r->checkpoint_format));
   if (r->checkpoint && !md_chain_fits(r->checkpoint_format))
     return md_fail(context, MD_INPUT,
                    "--checkpoint needs a format that holds links in double and the record of their "
@@ -313,8 +315,8 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                 .group = MD_GROUP_MACHINE),
       MD_OPTION(INTEGER, "seed", &r.seed, "S", "of the random numbers [1]", .low = 0,
                 .high = 0x1p53, .group = MD_GROUP_PHYSICS),
-      MD_OPTION(TEXT, "output", &r.output, "FILE", "lattice file to write", .short_name = 'o',
-                .file = MD_FILE_RESULT, .group = MD_GROUP_OUTPUT),
+      MD_OPTION(TEXT, "output", &r.output, "FILE", "lattice file to write (required)",
+                .short_name = 'o', .file = MD_FILE_RESULT, .group = MD_GROUP_OUTPUT),
       MD_FORCE_OPTION(r.force),
       MD_OPTION(INTEGER, "save-every", &r.save_every, "N",
                 "also write OUTPUT.000N.SUFFIX after every N sweeps of the chain [0: not]",

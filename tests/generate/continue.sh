@@ -61,6 +61,8 @@ on 1 generate --from hot.h5 --sweeps 1 -o x.h5 --quiet 2>err || complain "exit $
 grep -q 'hot.h5 does not say which sweeps made it' err || complain "no warning: $(cat err)"
 on 1 generate --dims 4x4x4x4 --sweeps 1 --format milc -o x.milc --quiet 2>err || complain "exit $?"
 grep -q "no place for a chain's record" err || complain "no warning of milc: $(cat err)"
+# A --format that holds no chain leaves the checkpoint's to its suffix.
+on 1 generate --dims 4x4x4x4 --sweeps 1 --format milc -o y.milc --checkpoint y.h5 --quiet 2>err || complain "exit $?: $(cat err)"
 mv whole.000002.h5 kept.h5 && rm whole.h5
 refuses 2 'whole.000004.h5' 2 generate --from kept.h5 --sweeps 3 --save-every 2 -o whole.h5
 cp hot.h5 cold # the word that --from has by itself

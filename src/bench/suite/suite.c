@@ -254,7 +254,8 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
                                char **argv) {
   md_option options[] = {
       MD_OPTION(CHOICE, "class", &s->class, NULL,
-                "size of the problem: XS a test, S a laptop, M a GPU, L a node, XL several nodes",
+                "size of the problem: XS a test, S a laptop, M a GPU, L a node, XL several nodes "
+                "(required)",
                 .choices = MD_SUITE_CLASS_WORDS, .required = true, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICES, "parts", &s->parts, "A,B",
                 "what to time; without all of them there is no figure of merit [all]",
