@@ -59,16 +59,22 @@ static md_status fail_packing(md_context *context, const md_backend *b,
                  b->name, served, md_packing_name(r->packing));
 }
 
-/* With the backends that do serve the action. */
-/* `what` in words; `flags`: which of a backend's, that of `bit` is set where it is served. */
-static md_status fail_flag(md_context *context, const md_backend *b, size_t flags, int bit,
-                           const char *what) {
+static bool has_flag(const md_backend *b, size_t flags, int bit) {
+  return *(const unsigned *)((const char *)b + flags) & 1u << bit;
+}
+
+/* MD_INPUT with the backends that do where `b` does not serve `what` in words, of which `bit` of
+ * the flags at that offset tells. */
+static md_status check_flag(md_context *context, const md_backend *b, size_t flags, int bit,
+                            const char *const what[3]) {
   char served[MD_BACKEND_WORDS_BYTES] = "";
+  if (has_flag(b, flags, bit)) return MD_OK;
   for (const md_backend *const *other = md_backends(); *other; other++)
-    if (*(const unsigned *)((const char *)*other + flags) & 1u << bit && !(*other)->unavailable)
+    if (has_flag(*other, flags, bit) && !(*other)->unavailable)
       md_append(served, sizeof served, "%s%s", *served ? ", " : "", (*other)->name);
-  return md_fail(context, MD_INPUT, "backend %s does not serve %s; those of this build that do: %s",
-                 b->name, what, *served ? served : "none");
+  return md_fail(context, MD_INPUT,
+                 "backend %s does not serve %s%s%s; those of this build that do: %s", b->name,
+                 what[0], what[1], what[2], *served ? served : "none");
 }
 
 /* Whether the links of the action and the twist can be stored as asked, on any backend. */
@@ -103,18 +109,14 @@ static md_status check_walls(md_context *context, const md_backend_request *r) {
 
 /* MD_OK when the backend's flags and its own check allow the request. */
 static md_status serves(md_context *context, const md_backend *b, const md_backend_request *r) {
-  char what[64];
-  snprintf(what, sizeof what, "action %s", md_action_name(r->action));
-  if (!(b->actions & 1u << r->action))
-    return fail_flag(context, b, offsetof(md_backend, actions), r->action, what);
+  const char *const action[] = {"action ", md_action_name(r->action), ""};
+  const char *const precision[] = {"precision ", md_precision_name(r->precision), ""};
+  const char *const links[] = {"links of ", md_reconstruct_name(r->reconstruct), " reals"};
+  MD_TRY(check_flag(context, b, offsetof(md_backend, actions), r->action, action));
   MD_TRY(check_walls(context, r));
   MD_TRY(check_reconstruct(context, r));
-  snprintf(what, sizeof what, "precision %s", md_precision_name(r->precision));
-  if (!(b->precisions & 1u << r->precision))
-    return fail_flag(context, b, offsetof(md_backend, precisions), r->precision, what);
-  snprintf(what, sizeof what, "links of %s reals", md_reconstruct_name(r->reconstruct));
-  if (!(b->reconstructs & 1u << r->reconstruct))
-    return fail_flag(context, b, offsetof(md_backend, reconstructs), r->reconstruct, what);
+  MD_TRY(check_flag(context, b, offsetof(md_backend, precisions), r->precision, precision));
+  MD_TRY(check_flag(context, b, offsetof(md_backend, reconstructs), r->reconstruct, links));
   if (!(b->packings & 1u << r->packing)) return fail_packing(context, b, r);
   return b->check ? b->check(context, r) : MD_OK;
 }

@@ -115,12 +115,14 @@ static constexpr double PUSH_S = 8e-6, COPY_S = 25e-6, BYTES_PER_S = 0.25e12;
 static void choose_push(const md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
   size_t longest = 0;
+  bool whole = true;
   for (int c = 0; c < plan->channels; c++) {
     const size_t bytes = md_device_message_bytes(m, c);
     if (bytes > longest) longest = bytes;
+    whole &= m->runs[c] == 1;
   }
   const bool whole_words = md_message_entry_bytes(&plan->shape) % sizeof(uint4) == 0;
-  m->pushes = plan->awaited && !m->gathers && !md_shape_planar(&plan->shape) && whole_words &&
+  m->pushes = plan->awaited && whole && !md_shape_planar(&plan->shape) && whole_words &&
               longest < PUSHED_BYTES;
   if (m->pushes)
     m->push_blocks =
@@ -130,20 +132,19 @@ static void choose_push(const md_context *context, md_device_messages *m) {
 md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
   const size_t bytes = md_device_messages_bytes(m);
-  bool whole = true;
   for (int c = 0; c < plan->channels; c++) {
     const md_halo_message *ch = &plan->channel[c];
     const int64_t runs = runs_of(ch->face[MD_EVEN], ch->sites);
-    m->gathers |= runs < 1 || runs > MD_MOST_DEPTH || runs != runs_of(ch->face[MD_ODD], ch->sites);
-    m->runs[c] = (int)runs;
-    whole &= runs == 1;
+    const bool few = runs <= MD_MOST_DEPTH && runs == runs_of(ch->face[MD_ODD], ch->sites);
+    m->runs[c] = few ? (int)runs : 0;
+    m->gathers |= m->runs[c] == 0;
   }
   const size_t usual = COPIED_BYTES[!md_shape_planar(&plan->shape)];
   m->copied = !plan->check && !plan->half_spinors &&
               bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   /* Who reads a message where it arrives expects one after the other. */
   m->lanes = plan->awaited || plan->channels == 1 ? 1 : 2;
-  if (m->copied && whole) choose_push(context, m);
+  if (m->copied) choose_push(context, m);
   if (!m->copied || !m->gathers) return MD_OK;
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
   m->gather = m->x;

@@ -20,7 +20,7 @@ struct md_device_messages {
    * some surface is not a few runs of sites behind each other (`gathers`), or by push_all
    * (`pushes`). */
   bool copied, gathers, pushes;
-  int runs[MD_MOST_MESSAGES]; /* of each surface, all of one length */
+  int runs[MD_MOST_MESSAGES]; /* of each surface, all of one length; 0: not a few */
   exchange gather;            /* what the gathering kernel sees then: its messages are `buffer` */
   int push_blocks;
   int lanes;      /* streams that `copied` messages are dealt out to: stream, in */
