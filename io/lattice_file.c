@@ -391,11 +391,13 @@ bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, 
   return !format->keeps || format->keeps(name, text, used);
 }
 
-/* The file as it lies on disk has the links that were in memory. */
+/* The file as it lies on disk has the links that were in memory. No input is at fault where a file
+ * of our own is lost or damaged. */
 static md_status read_back(md_context *context, const char *path, const md_lattice_format *format,
                            const md_lattice_header *header, const md_gauge *gauge) {
   md_checksum there;
-  MD_TRY(read_checked(context, path, format, header, gauge->geometry, NULL, &there));
+  if (read_checked(context, path, format, header, gauge->geometry, NULL, &there) != MD_OK)
+    return MD_ENVIRONMENT;
   if (there.damaged || there.a != header->checksum.a || there.b != header->checksum.b)
     return md_fail(context, MD_ENVIRONMENT,
                    "%s: what was written does not read back the same; is the disk full or broken?",

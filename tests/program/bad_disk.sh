@@ -1,0 +1,18 @@
+#!/usr/bin/env bash
+# A file that is lost or changed between its writing and its reading back is refused as the machine's
+# fault, whatever its format, and the old file stays. The third argument is the library that does it.
+. "$(dirname "$0")/common.sh"
+breaks=$3
+cd "$work" || exit 1
+on 1 generate --dims 4x4x4x4 --start hot --seed 1 -o a.h5 --quiet || complain "generate: exit $?"
+for format in hdf5 ildg milc nersc; do
+  echo old >$format
+  for how in lost changed; do
+    LD_PRELOAD=$breaks BAD_DISK=$how "$minidirac" convert a.h5 $format --format $format --force --quiet >out 2>err
+    got=$?
+    [ $got = 3 ] && [ "$(grep -c '^minidirac: error: .*partial' err)" = 1 ] || complain "$format $how: exit $got: $(cat err)"
+    [ "$(cat $format)" = old ] && ! ls $format.* >/dev/null 2>&1 || complain "$format $how: $(ls $format*)"
+  done
+done
+LD_PRELOAD=$breaks "$minidirac" convert a.h5 hdf5 --format hdf5 --force --quiet || complain "nothing is broken: exit $?"
+finish
