@@ -76,7 +76,8 @@ typedef struct md_option {
   }
 
 enum { MD_OPTION_FILES = 16 };
-/* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table. */
+/* The options that every subcommand has: append MD_COMMON_OPTIONS(common) to its table, or
+ * MD_COMMON_OPTIONS_WITHOUT_LATTICE(common), which has no --grid, where no lattice is cut. */
 typedef struct md_common_options {
   const char *config, *json, *progress;
   /* help is set for --print-config too: all is said, and the command ends. */
@@ -95,8 +96,11 @@ typedef struct md_common_options {
 #define MD_COMMON_OPTIONS(common)                                                                  \
   MD_OPTION(DIMS, "grid", (common).grid, "AxBxCxD", "ranks along x,y,z,t [cheapest faces]",        \
             .low = 1, .high = 1 << 20, .group = MD_GROUP_MACHINE),                                 \
+  MD_COMMON_OPTIONS_WITHOUT_LATTICE(common)
+#define MD_COMMON_OPTIONS_WITHOUT_LATTICE(common)                                                  \
   MD_OPTION(INTEGER, "threads", &(common).threads, "N",                                            \
-            "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096),              \
+            "OpenMP threads of each rank [OMP_NUM_THREADS]", .low = 1, .high = 4096,               \
+            .group = MD_GROUP_MACHINE),                                                            \
   MD_OPTION(REAL, "patience", &(common).patience_s, "SECONDS",                                     \
             "a rank on a GPU, or that failed, waits so long for others; 0: for ever [45]",         \
             .initial = "45", .low = 0, .high = 1e6),                                               \

@@ -182,7 +182,7 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
           .initial = "0.1,1,10,40,100,300", .low = 1e-3, .high = 1e6, .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICE, "space", &space, NULL, "whose memory [host]", .choices = "host|device"),
       MD_REPETITIONS_OPTION(repetitions, "timed samples of each size [15]"), MD_CSV_OPTION(csv),
-      MD_COMMON_OPTIONS(common)};
+      MD_COMMON_OPTIONS_WITHOUT_LATTICE(common)};
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {"bench copy", "memory bandwidth by working set",
                                 "copy_gbytes_per_s of the report is that of the largest size.",
@@ -190,7 +190,6 @@ md_status md_bench_copy(md_context *context, int argc, char **argv) {
   md_report report;
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
-  MD_TRY(md_options_need(context, options, COUNT, "grid", false, "a lattice"));
   MD_TRY(md_report_open(context, "bench copy", &report));
   cJSON *rows = cJSON_CreateArray();
   md_status status = time_sizes(context, &sizes, strcmp(space, "device") == 0 ? MD_DEVICE : MD_HOST,

@@ -424,10 +424,9 @@ static md_status read_options(bench *b, int argc, char **argv) {
       MD_OPTION(INTEGER, "seed", &b->seed, "N", "of the elements [987654]", .low = 0,
                 .high = 0x1p53),
       MD_CSV_OPTION(b->csv),
-      MD_COMMON_OPTIONS(b->common)};
+      MD_COMMON_OPTIONS_WITHOUT_LATTICE(b->common)};
   const int skip = kind->blocks ? 0 : 1, count = sizeof options / sizeof *options - skip;
-  MD_TRY(md_options_read(b->context, &kind->text, options + skip, count, &b->common, argc, argv));
-  return md_options_need(b->context, options + skip, count, "grid", false, "a lattice");
+  return md_options_read(b->context, &kind->text, options + skip, count, &b->common, argc, argv);
 }
 
 /* The device where this build and machine have one; without, its kernels are left out with a note,

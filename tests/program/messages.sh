@@ -63,8 +63,11 @@ refuses 2 '--action has no effect with --kernel matvec' 1 bench dirac --kernel m
 refuses 2 '--rhs has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --rhs 4
 refuses 2 '--counts has no effect with --kernel stencil' 1 bench dirac --counts 64
 refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
-refuses 2 '--grid has no effect without a lattice' 2 bench copy --grid 1x1x1x2
-refuses 2 '--grid has no effect without a lattice' 1 bench transpose --grid 1x1x1x1
+refuses 2 "bench copy does not know the option '--grid'" 2 bench copy --grid 1x1x1x2
+for kind in copy transpose shift gemv; do
+  refuses 2 "bench $kind does not know the option '--grid'" 1 bench $kind --grid 1x1x1x1
+  on 1 bench $kind --help | grep -q -- --grid && complain "bench $kind --help lists --grid, which it refuses"
+done
 refuses 2 '--solvers with --modes takes 63 names at most, got 64' 1 bench solver --dims 4x4x4x4 --modes 2 --solvers "$(printf 'cg,%.0s' {1..63})cg"
 refuses 2 'shifts must be a list of finite numbers' 1 $s --solver multishift --shifts 0.1,inf
 refuses 2 'mass must lie in 1e-06 to 100, got 0' 1 bench solver --dims 4x4x4x4 --mass 0.1,0
