@@ -188,7 +188,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   char help[MD_SOLVER_HELP_BYTES];
   const md_command_text text = {
       "solve", "Solve M x = b on a lattice and report.",
-      md_solver_help(MD_SOURCE_DETAILS "Solvers:\n",
+      md_solver_help(MD_SOURCE_DETAILS MD_SOURCE_FILE_DETAILS "Solvers:\n",
                      "Points and walls report the pion correlator, noise the chiral "
                      "condensate.\nMulti-shift solves on even sites, for the masses "
                      "sqrt(mass^2 + shift), or S S^dag + shift\nof wilson; --output OUT.h5 then "

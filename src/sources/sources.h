@@ -33,9 +33,11 @@ typedef enum md_source_word {
   "each\n"                                                                                         \
   "  wall:t  corner:t  evenwall:t  oddwall:t                   all colours on a time slice\n"      \
   "  colour:t,SEED                                             random colours on a time slice\n"   \
-  "  random:SEED  u1:SEED                                      Z2 x Z2 or U(1) noise everywhere\n" \
+  "  random:SEED  u1:SEED                                      Z2 x Z2 or U(1) noise everywhere\n"
+/* Of a command that takes a file too. */
+#define MD_SOURCE_FILE_DETAILS                                                                     \
   "  file:PATH                                                 sources of a file, or its "         \
-  "vectors (solve)\n"
+  "vectors\n"
 
 enum { MD_SOURCE_POINTS_MOST = 128 };
 

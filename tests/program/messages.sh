@@ -31,6 +31,8 @@ for words in "help solve" "solve -h" "solve --help"; do
   on 1 $words | grep -q '^usage: minidirac solve LATTICE' || complain "$words"
 done
 on 1 help bench gemm | grep -q '^usage: minidirac bench gemm' || complain "help bench gemm"
+on 1 measure --help | grep file:PATH && complain "measure --help names a source that measure refuses"
+on 1 solve --help | grep -q file:PATH || complain "solve --help does not name all sources"
 refuses 2 "'slove' is not known.*did you mean 'solve'\?" 1 help slove
 refuses 2 "does not know the option '-z'" 1 solve -z --mass 0.1
 
