@@ -151,6 +151,8 @@ static void say_head(const md_study_run *r) {
   md_say_ranks(context, &r->plan, -1);
   md_say(context, "operator     %s, packing %s, %s, inner %s, %s reals per link; %s\n", r->backend,
          r->packing, o->run.precision, o->run.inner, o->run.reconstruct, o->run.boundary);
+  if (o->run.inner_reason[0])
+    md_say(context, "inner        %s: %s\n", o->run.inner, o->run.inner_reason);
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
     const md_backend_request request = md_study_request(o, a);

@@ -87,8 +87,9 @@ heads "${common[@]}" '^lattice .*, plaquette 0.594' '^operator .* double, inner 
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^source .* even sites' -- \
   solve $lattice --mass 1e-5 --solver multishift --shifts 0,1e-5 $long
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^operator ' -- eigen $lattice --modes 200 --tol 1e-14 --threads 1
-heads "${common[@]}" '^lattices  +2, 4x4x4x4, a.h5 to b.h5$' '^operator ' '^masses  +0.001, 0.1$' '^source  +random:1$' '^solver ' -- \
-  measure --lattices 'a.h5 b.h5' --masses 0.001,0.1 --sources random:1 --vectors 4096 --rhs 1 --output s.h5 --threads 1
+heads "${common[@]}" '^lattices  +2, 4x4x4x4, a.h5 to b.h5$' '^operator ' '^inner  +none: the rule is for' '^masses  +0.001, 0.1$' '^source  +random:1$' '^solver ' -- \
+  measure --lattices 'a.h5 b.h5' --masses 0.001,0.1 --sources random:1 --vectors 4096 --rhs 1 --output s.h5 --threads 1 \
+  --solver multishift --inner auto
 heads "${common[@]}" '^lattice  +8x8x8x8, cold$' '^chain  +beta 5.7, 100000 sweeps' -- \
   generate --dims 8x8x8x8 --beta 5.7 --sweeps 100000 -o x.h5 --threads 1
 heads "${common[@]}" '^lattice .*, plaquette 0.594' '^operators ' -- validate $lattice --mass 1e-5 --max-iter 1000000 --threads 1
