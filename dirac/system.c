@@ -5,7 +5,7 @@
 
 #include <math.h>
 
-static const double LEAST_NORM = 1e-130;
+static const double LEAST_NORM = 1e-130, MOST_NORM = 1e150;
 
 md_status md_system_norms(md_context *context, int count, const md_field *f, double *norms) {
   double odd[MD_MAX_RHS];
@@ -75,6 +75,12 @@ static md_status refuse_tiny(md_context *context, md_system *s) {
 
 md_status md_system_measure(md_context *context, md_system *s) {
   MD_TRY(md_system_norms(context, s->fields, s->b, s->b_norm));
+  for (int r = 0; r < s->b[0].n_rhs; r++)
+    if (!(s->b_norm[r] <= MOST_NORM))
+      return md_fail(context, MD_INPUT,
+                     "the norm of a source must be finite and at most %g, got %g of right-hand "
+                     "side %d; check the source for NaN, or scale it, and the solution back",
+                     MOST_NORM, s->b_norm[r], r);
   MD_TRY(refuse_tiny(context, s));
   for (int r = 0; r < s->b[0].n_rhs; r++) s->scale[r] = true_factor(s) * s->b_norm[r];
   return MD_OK;

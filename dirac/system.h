@@ -67,7 +67,8 @@ md_status md_system_solution(md_context *context, const md_system *s, md_field x
                              md_field *midpoint);
 
 /* b_norm and scale from b; to be called again where b or the operator has changed. MD_INPUT where a
- * source is not zero but too small to be squared. work is overwritten. Collective. */
+ * source is not finite, or too large or small, but not zero, to be squared. work is overwritten.
+ * Collective. */
 md_status md_system_measure(md_context *context, md_system *s);
 /* work = b - (..) x and residuals[r] = |work_r| / |b_r|, |work_r| for a source of zeros.
  * MD_UNREACHED where one is not finite. Collective. */

@@ -269,8 +269,9 @@ typedef struct md_solve_result {
 
 /* Solves M x = b; of domain walls for the quark of the four-dimensional world, from walls to walls.
  * Fields of any precision and space, of the quark's number; x is assigned, rounded
- * to its precision after the residual was taken. MD_OK also where it did not converge; MD_UNREACHED
- * where a number is not finite. The result is to be freed after any outcome. */
+ * to its precision after the residual was taken. MD_OK also where it did not converge; MD_INPUT
+ * where b is not finite, or its norm neither 0 nor from 1e-130 to 1e150; MD_UNREACHED where another
+ * number is not finite. The result is to be freed after any outcome. */
 md_status md_quark_solve(md_quark *quark, const md_solve_request *request, md_fermion *x,
                          const md_fermion *b, md_solve_result *result);
 void md_solve_result_free(md_solve_result *result);

@@ -328,18 +328,19 @@ static void not_a_number_ends_the_solve(void **state) {
     md_source_gaussian(p.b, 8);
     if (where == 0 && context->rank == context->ranks - 1) ((double *)p.b[1].data)[3] = NAN;
     if (where == 1 && context->rank == 0) ((double *)p.gauge.links[0][2].data)[7] = NAN;
-    assert_int_equal(solve(context, &p, "auto", MD_DOUBLE, &request, true, &result), MD_UNREACHED);
+    assert_int_equal(solve(context, &p, "auto", MD_DOUBLE, &request, true, &result),
+                     where == 0 ? MD_INPUT : MD_UNREACHED);
     assert_non_null(strstr(context->message, "must be finite"));
     md_solver_result_free(&result);
     drop(&p);
   }
 }
 
-/* The second of three sources underflows when it is squared, or nearly, and the third is zero. */
-static void tiny_sources_are_refused(void **state) {
+/* The second of three sources, squared, underflows or overflows, or nearly; the third is zero. */
+static void sources_out_of_range_are_refused(void **state) {
   md_context *context = *state;
   const md_solver_request request = {.mass = 0.2, .tolerance = 1e-9, .max_iterations = 1000};
-  const double sizes[] = {1e-120, 1e-133, 1e-157, 1e-170, 4e-320};
+  const double sizes[] = {1e-120, 1e147, 1e-133, 1e-157, 1e-170, 4e-320, 1e151, 1e160};
   for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
     problem p;
     md_solver_result result;
@@ -348,9 +349,11 @@ static void tiny_sources_are_refused(void **state) {
     const double by[] = {1.0, sizes[k], 0.0}, none[] = {0.0, 0.0, 0.0};
     for (int i = 0; i < 2; i++) md_linear_axpby(none, &p.b[i], by, &p.b[i]);
     const md_status status = solve(context, &p, "auto", MD_DOUBLE, &request, true, &result);
-    assert_int_equal(status, k == 0 ? MD_OK : MD_INPUT);
-    if (k == 0) assert_true(result.converged && result.rhs_iterations[1] > 0);
-    if (k > 0) assert_non_null(strstr(context->message, "of right-hand side 1; scale the source"));
+    const char *expected = sizes[k] > 1.0 ? "of right-hand side 1; check the source"
+                                          : "of right-hand side 1; scale the source";
+    assert_int_equal(status, k < 2 ? MD_OK : MD_INPUT);
+    if (k < 2) assert_true(result.converged && result.rhs_iterations[1] > 0);
+    if (k > 1) assert_non_null(strstr(context->message, expected));
     md_solver_result_free(&result);
     drop(&p);
   }
@@ -363,6 +366,6 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(residuals_are_of_the_whole_lattice),
     cmocka_unit_test(limits_are_reported),
     cmocka_unit_test(not_a_number_ends_the_solve),
-    cmocka_unit_test(tiny_sources_are_refused),
+    cmocka_unit_test(sources_out_of_range_are_refused),
 };
 MD_RUN_TESTS(tests)
