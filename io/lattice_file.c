@@ -426,6 +426,7 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
   MD_TRY(check_output(context, output));
   MD_TRY(md_gauge_observe_in(context, gauge, output->precision, &observables));
   MD_TRY(check_finite(context, path, &observables));
+  if (output->written) *output->written = observables;
   md_provenance_of_run(context, &provenance);
   if (output->provenance) provenance = *output->provenance;
   md_lattice_header header = {.precision = output->precision,

@@ -242,7 +242,8 @@ typedef struct md_lattice_output {
   md_link_label label;
   const md_file_texts *texts;      /* NULL: none. What the format has no place for is left out */
   const md_provenance *provenance; /* NULL: that of the run. In HDF5 files only */
-  bool keep_old; /* the file is to be new: as md_new_file.keep_old of base/file.h */
+  bool keep_old;                 /* the file is to be new: as md_new_file.keep_old of base/file.h */
+  md_gauge_observables *written; /* NULL, or receives those of the links as the file has them */
 } md_lattice_output;
 
 /* Writes the links to a temporary (base/file.h), reads them back and compares checksums, flushes,

@@ -143,17 +143,17 @@ static md_status convert_links(md_context *context, const convert_options *o, md
                                            &geometry, &gauge, &info);
   if (status == MD_OK) {
     const md_precision precision = precision_to_write(context, o, format, &info.header);
+    md_gauge_observables written = info.observables;
     const md_lattice_output like = {
-        .format = format, .precision = precision, .label = info.header.label};
+        .format = format, .precision = precision, .label = info.header.label, .written = &written};
     status = save(context, o, &info, &like, &gauge, report);
     md_report_geometry(report, geometry);
     md_report_add(report->root, "in=%s out=%s format=%s links=%s precision=%s plaquette=%g", o->in,
                   o->out, md_lattice_format_name(format), md_link_kind_name(info.header.label.kind),
-                  md_precision_name(precision), info.observables.plaquette);
+                  md_precision_name(precision), written.plaquette);
     if (status == MD_OK)
       md_say(context, "%s: %s, %s precision, plaquette %.15g\n", o->out,
-             md_lattice_format_name(format), md_precision_name(precision),
-             info.observables.plaquette);
+             md_lattice_format_name(format), md_precision_name(precision), written.plaquette);
     md_gauge_destroy(&gauge);
     md_geometry_destroy(geometry);
   }

@@ -146,17 +146,27 @@ static md_status make(md_context *context, const request *r, result *made) {
   return status;
 }
 
+/* The file may round the links that were measured. */
+static void take_means(const md_gauge_observables *written, md_link_means *means) {
+  if (means->name != 'L') means->plaquette = written->plaquette;
+  means->link_trace = written->link_trace;
+  means->norm2 = written->norm2;
+}
+
 /* The report is due once a file is there, and names what was written. */
-static md_status save(md_context *context, const request *r, const result *made, md_report *report,
+static md_status save(md_context *context, const request *r, result *made, md_report *report,
                       bool *due) {
   md_file_texts texts = {0};
   md_provenance from;
+  md_gauge_observables written;
+  md_link_means *last = &made->report.kinds[made->report.kind_count - 1]; /* long ones, or fat */
   md_lattice_output output = {.format = r->fat_format,
                               .precision = (md_precision)md_precision_of(r->precision),
                               .label = {.kind = kind_of(r), .bare = true},
                               .texts = &texts,
                               .provenance = &from,
-                              .keep_old = !r->force};
+                              .keep_old = !r->force,
+                              .written = &written};
   describe(r, output.label.made, sizeof output.label.made);
   md_provenance_of_run(context, &from);
   from.lattice = r->lattice;
@@ -167,10 +177,12 @@ static md_status save(md_context *context, const request *r, const result *made,
                                           strlen(made->thin_links)));
   if (status == MD_OK) status = md_lattice_save_as(context, r->fat_out, &output, &made->fat);
   *due = status == MD_OK;
+  if (status == MD_OK) take_means(&written, last - (r->long_out != NULL));
   output.format = r->long_format;
   output.label.kind = MD_LINKS_LONG;
   if (status == MD_OK && r->long_out)
     status = md_lattice_save_as(context, r->long_out, &output, &made->long_links);
+  if (status == MD_OK && r->long_out) take_means(&written, last);
   if (status != MD_OK) cJSON_DeleteItemFromObject(report->root, "long_out");
   md_file_texts_free(&texts);
   return status;
@@ -217,8 +229,8 @@ static md_status smear(md_context *context, const request *r, md_report *report,
   md_status status = make(context, r, &made);
   if (status == MD_OK) {
     report_request(report, r, &made);
-    report_kinds(context, report, &made);
     status = save(context, r, &made, report, due);
+    report_kinds(context, report, &made);
   }
   if (status == MD_OK)
     md_say(context, "%s%s%s: %s links, made in %.3f s\n", r->fat_out, r->long_out ? ", " : "",

@@ -35,6 +35,21 @@ done
 on 1 convert "$fat" "$work/copy.lime" --quiet || complain "convert: exit $?"
 on 1 info "$work/copy.lime" --json "$work/copy.json" --quiet
 [ "$(key made "$work/copy.json")" = '"hisq, naik-epsilon 0"' ] || complain "convert lost what the links are"
+# Reports of files in single precision have the means of the links that were written.
+of_kind() { grep -A4 "\"name\":.*\"$1\"" "$work/$3" >"$work/kind" && key "$2" "$work/kind"; }
+on 2 smear --action hisq "$lattice" --precision single --fat-out "$work/fat4.h5" --long-out "$work/long4.lime" \
+  --json "$work/four.json" --quiet || complain "smear in single precision: exit $?"
+on 2 convert "$fat" "$work/copy4.lime" --precision single --json "$work/convert4.json" --quiet || complain "convert to single: exit $?"
+for file in fat4.h5 long4.lime copy4.lime; do
+  on 1 info "$work/$file" --json "$work/${file%.*}.json" --quiet || complain "info on $file: exit $?"
+done
+for name in plaquette link_trace; do
+  [ "$(of_kind X $name four.json)" = "$(key $name "$work/fat4.json")" ] || complain "$name of X: $(of_kind X $name four.json)"
+done
+[ "$(of_kind L link_trace four.json)" = "$(key link_trace "$work/long4.json")" ] || complain "L: $(of_kind L link_trace four.json)"
+[ "$(of_kind L plaquette four.json)" = null ] || complain "a plaquette of long links: $(of_kind L plaquette four.json)"
+[ "$(of_kind X plaquette four.json)" != "$(of_kind X plaquette one.json)" ] || complain "nothing was rounded"
+[ "$(key plaquette "$work/convert4.json")" = "$(key plaquette "$work/copy4.json")" ] || complain "convert: $(key plaquette "$work/convert4.json")"
 on 1 smear --action stout --steps 2 "$lattice" --fat-out "$work/stout.nersc" --quiet || complain "stout: exit $?"
 on 1 smear --action ape "$work/stout.nersc" --fat-out "$work/ape.h5" --quiet || complain "stout links are no lattice"
 
