@@ -211,7 +211,7 @@ int md_words(const char *text, char *copy, size_t copy_bytes, const char **words
 
 /* INI decks: rank 0 reads the file, every rank its text. */
 
-enum { DECK_BYTES = 1 << 16, DECK_LABEL_BYTES = 512, WAIT_MS = 100 };
+enum { DECK_BYTES = 1 << 16, DECK_LABEL_BYTES = 512, LABEL_BYTES = 128, WAIT_MS = 100 };
 
 typedef struct deck {
   reader *reader;
@@ -271,6 +271,20 @@ static md_status load(md_context *context, const char *path, char *text) {
   return status;
 }
 
+/* A line that heads a section: inih names sections with their keys alone, which may be none. Its
+ * blanks, and the byte order mark of UTF-8, are passed over here too. */
+static md_status check_head(const deck *d, const char *line) {
+  const char *head = line + strspn(line, "\xEF\xBB\xBF \t\v\f\r");
+  const char *command = d->reader->text->command;
+  char section[LABEL_BYTES];
+  if (*head != '[') return MD_OK;
+  snprintf(section, sizeof section, "%.*s", (int)strcspn(head + 1, "]"), head + 1);
+  if (strcmp(section, MD_DECK_DEFAULTS) == 0 || strcmp(section, command) == 0) return MD_OK;
+  return md_fail(d->reader->context, MD_INPUT,
+                 "deck %.300s, line %d: section [%s] is not the command [%s] that reads it",
+                 d->path, d->line, section, command);
+}
+
 /* fgets from the text, which counts lines. */
 static char *read_line(char *buffer, int bytes, void *user) {
   deck *d = user;
@@ -281,6 +295,7 @@ static char *read_line(char *buffer, int bytes, void *user) {
   if (length > room && d->too_long == 0) d->too_long = d->line;
   snprintf(buffer, (size_t)bytes, "%.*s", (int)length, d->next);
   d->next += length + (d->next[length] == '\n');
+  if (d->status == MD_OK) d->status = check_head(d, buffer);
   return buffer;
 }
 
@@ -291,9 +306,6 @@ static md_status take(deck *d, const char *section, const char *name, const char
   char label[DECK_LABEL_BYTES];
   snprintf(label, sizeof label, "deck %.300s, line %d:", d->path, d->line);
   const bool given = strcmp(section, MD_DECK_DEFAULTS) != 0;
-  if (*section && given && strcmp(section, r->text->command) != 0)
-    return md_fail(context, MD_INPUT, "%s section [%s] is not the command [%s] that reads it",
-                   label, section, r->text->command);
   if (!option || is_of_line(name))
     return md_fail(context, MD_INPUT, "%s %s does not know the key '%s'; see minidirac %s --help%s",
                    label, r->text->command, name, r->text->command,
@@ -341,7 +353,7 @@ static md_status read_deck(reader *r, const char *path) {
   return status;
 }
 
-enum { LABEL_BYTES = 128, MOST_THREADS = 4096 };
+enum { MOST_THREADS = 4096 };
 
 /* The option of argv word `-o`; NULL when the word is no such thing. */
 static md_option *find_short(const reader *r, const char *word) {

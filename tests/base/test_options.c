@@ -146,7 +146,9 @@ static void refuses_in_a_deck_with_the_line(void **state) {
   deck_says(context, "[test]\nfile = x\nfast = yes\n", ", line 3: fast must be true or false");
   deck_says(context, "file = x\ncuonts = 1\n", ", line 2: test does not know the key 'cuonts'");
   deck_says(context, "file = x\nfile = y\n", ", line 2: key 'file' is given twice");
-  deck_says(context, "file = x\n[solve]\nfast = true\n", ", line 3: section [solve]");
+  deck_says(context, "file = x\n[solve]\nfast = true\n", ", line 2: section [solve]");
+  deck_says(context, "file = x\n\n[tset]\n", ", line 3: section [tset]");
+  deck_says(context, " [tset]\n[test]\nfile = x\n", ", line 1: section [tset]");
   snprintf(deck, sizeof deck, "; one\nfile = %01000d\n", 7);
   deck_says(context, deck, ": line 2 must have at most");
 }
