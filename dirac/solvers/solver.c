@@ -297,9 +297,9 @@ int md_solver_at_once(const md_dirac *dirac, int n_rhs) {
   return even_part(n_rhs, dirac->shape.n_rhs);
 }
 
-/* On a GPU one right-hand side with a fifth dimension has the columns of a tile, and a march:
- * twelve at once take 1.3 to 1.9 times as long as one after the other (bench/tried.md). Across
- * ranks numbers of more than 16 bits may be gathered. */
+/* On a GPU one right-hand side with a fifth dimension has the columns of a tile, where the packing
+ * is open, and a march: twelve at once take 1.3 to 1.9 times as long as one after the other
+ * (bench/tried.md). Across ranks numbers of more than 16 bits may be gathered. */
 static bool goes_alone(md_context *context, const char *backend, const int *local,
                        const md_backend_request *request) {
   const md_backend *found;
@@ -308,7 +308,7 @@ static bool goes_alone(md_context *context, const char *backend, const int *loca
   one.n_rhs = 1;
   if (md_backend_choose(context, backend, local, &one, &found, &reason) != MD_OK) return false;
   if (found->space == MD_HOST) return found->alone && found->alone(request);
-  return md_action_get(request->action)->walls &&
+  return request->packing == MD_PACKING_AUTO && md_action_get(request->action)->walls &&
          (context->ranks == 1 || md_precision_bytes(request->precision) == 2);
 }
 
@@ -324,11 +324,12 @@ void md_solver_part_request(md_context *context, const char *backend, const int 
   const md_backend *found;
   const char *reason;
   md_backend_request whole = *request, part = *request;
-  if (request->packing != MD_PACKING_AUTO || !request->pads) return;
+  if (!request->pads) return;
   if (of_first_rank(context, goes_alone(context, backend, local, request))) {
     request->n_rhs = 1;
     return;
   }
+  if (request->packing != MD_PACKING_AUTO) return;
   part.n_rhs = even_part(request->n_rhs, MOST);
   if (part.n_rhs == request->n_rhs) return;
   /* In double what serves the whole gains with their number: 12 of 16 are at 0.92 of 24; 16 at 1.06

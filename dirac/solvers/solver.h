@@ -216,7 +216,8 @@ md_status md_solver_operators(md_context *context, const md_gauge *gauge, const 
 bool md_solver_takes_parts(const struct md_solver *solver, md_action action);
 /* How many right-hand sides such an operator solves at once of so many. */
 int md_solver_at_once(const md_dirac *dirac, int n_rhs);
-/* Lowers n_rhs of a request whose packing is open to that of an even part, where a packing serves
+/* Lowers n_rhs of a request that may be padded to 1 where a backend on a CPU solves right-hand
+ * sides faster one by one; with an open packing to that of an even part, where a packing serves
  * parts that it does not serve as a whole; a rule, as that of md_backend_choose, whose `local` it
  * takes. Collective. */
 void md_solver_part_request(md_context *context, const char *backend, const int *local,

@@ -75,6 +75,14 @@ for k in pion_correlator midpoint_correlator residual_mass; do
 done
 solved odd 1 --action domainwall --mass 0.3 --Ls 3
 [ -z "$(value residual_mass odd)$(value ward_deviation odd)" ] || complain "three slices have no middle, got $(value residual_mass odd)"
+# A CPU has no packing, and parts are the solver's: none and auto are the same run.
+for packing in auto none; do
+  solved $packing 1 --action domainwall --mass 0.3 --Ls 3 --backend cpu_simd --packing $packing
+  [ "$(value rhs_block $packing)" = 1 ] || complain "--packing $packing: $(value rhs_block $packing) right-hand sides at once"
+done
+for k in residual_history pion_correlator residuals; do
+  [ "$(value $k none)" = "$(value $k auto)" ] || complain "--packing none: $k is not that of auto"
+done
 on 1 measure --lattices "$lattice" --actions domainwall --Ls 3 --masses 0.2,0.3 --quiet --output "$work/odd.h5" --json "$work/odd_study.json" ||
   complain "measure of three slices and two masses: exit $?"
 on 1 generate --quiet --dims 2x2x2x2 --start hot --output "$work/two.h5" || complain "a lattice of two time slices"
