@@ -152,7 +152,7 @@ def _count(values: Given, inner: int = 1) -> int:
 def source(lattice: Union[Lattice, Links], words: str, n_rhs: Optional[int] = None, spins: int = 1) -> np.ndarray:
     """Right-hand sides in the words of --source: "point:x,y,z,t", "wall:t", "random:SEED", ...; of quarks with
     four spins [rhs, t, z, y, x, 4, 3]. Without n_rhs one a colour and spin."""
-    n_rhs = n_rhs or 3 * spins
+    n_rhs = 3 * spins if n_rhs is None else n_rhs
     field = fermion(lattice, n_rhs, spins=spins)
     lattice.context.call("md_fermion_source", field, argument("words", words, c_char_p))
     return values_of(lattice.context, field, (n_rhs, *lattice.shape, *site_of(spins)))
@@ -195,7 +195,7 @@ def pion_correlator(lattice: Union[Lattice, Links], mass: float = 0.05, action: 
         text = "point:" + ",".join(map(str, argument("source", source, c_int * 4)))
     operator, how = _split(words)
     spins = spins_of(lattice.action if isinstance(lattice, Links) else action)
-    quark = Quark(lattice, action, n_rhs or 3 * spins, boundary=boundary, **operator)
+    quark = Quark(lattice, action, 3 * spins if n_rhs is None else n_rhs, boundary=boundary, **operator)
     b = fermion(quark.links, quark.n_rhs, spins=spins)
     quark.context.call("md_fermion_source", b, argument("source", text, c_char_p))
     x, facts = quark._solve(b, mass, **how)

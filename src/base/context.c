@@ -112,6 +112,7 @@ md_status md_context_fill(md_context *context, MPI_Comm over) {
                       MPI_INFO_NULL, &context->communicator->host);
   MPI_Comm_rank(context->communicator->host, &context->local_rank);
   MPI_Comm_size(context->communicator->host, &context->local_ranks);
+  context->device = context->local_rank;
   context->start_bytes = md_memory_resident();
   md_status status = context->rank == 0 ? read_wishes(context, &context->wishes) : MD_OK;
   MD_TRY(md_agree(context, status));

@@ -48,6 +48,7 @@ typedef struct md_context {
   int ranks;                           /* processes of the run */
   int local_rank;                      /* this process among those of its host, 0 .. */
   int local_ranks;                     /* processes on its host */
+  int device;                          /* its GPU on the host, modulo how many there are */
   md_device_facts gpu;                 /* its GPU, see base/device.h */
   struct md_device_staging *staging;   /* its copy buffers, see base/device_cuda.cu */
   struct md_nccl *nccl;                /* see base/device_peers.h; NULL: not started */

@@ -60,7 +60,7 @@ md_status md_device_open(md_context *context) {
                    "GPU code needs a CUDA device, rank %d sees none (%s); check "
                    "CUDA_VISIBLE_DEVICES or choose a CPU backend",
                    context->rank, cudaGetErrorString(found));
-  const int device = context->local_rank % count;
+  const int device = context->device % count;
   cudaDeviceProp properties;
   cudaFuncAttributes attributes;
   MD_TRY(md_cuda_status(context, cudaSetDevice(device), "choosing the device"));

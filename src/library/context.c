@@ -88,7 +88,7 @@ void md_context_close(md_context *context) {
 }
 
 void md_context_choose_device(md_context *context, int number) {
-  context->local_rank = number < 0 ? 0 : number;
+  context->device = number < 0 ? 0 : number;
 }
 
 const char *md_context_message(const md_context *context) {

@@ -6,6 +6,7 @@
 #include "lattice/gauge/smear.h"
 #include "lattice/halo/halo.h"
 #include "library/library.h"
+#include "links/action_links.h"
 
 #include <stdlib.h>
 #include <string.h>
@@ -302,17 +303,19 @@ md_status md_improved_read(md_lattice *lattice, const char *action, const char *
                            const char *long_links, md_improved **links) {
   static const md_link_kind kinds[MD_MOST_LINK_FIELDS] = {MD_LINKS_FAT, MD_LINKS_LONG};
   const char *const path[MD_MOST_LINK_FIELDS] = {fat, long_links};
+  md_improved_info info[MD_MOST_LINK_FIELDS] = {0};
   md_status status = improved_create(lattice, action, false, links);
   if (status == MD_OK) mark_given(*links);
   for (int f = 0; f < MD_MOST_LINK_FIELDS && status == MD_OK; f++) {
     md_geometry *geometry = lattice->geometry;
-    md_improved_info info = {0};
     status = md_given(lattice->context, "the path", path[f]);
-    if (status != MD_OK) break;
-    status = md_improved_load(lattice->context, path[f], kinds[f], geometry->grid, false, &geometry,
-                              &(*links)->own[f], &info);
-    md_lattice_info_destroy(&info.lattice);
+    if (status == MD_OK)
+      status = md_improved_load(lattice->context, path[f], kinds[f], geometry->grid, false,
+                                &geometry, &(*links)->own[f], &info[f]);
   }
+  if (status == MD_OK)
+    status = md_improved_check(lattice->context, action, path, info, NULL, false);
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) md_lattice_info_destroy(&info[f].lattice);
   return improved_finish(links, status);
 }
 

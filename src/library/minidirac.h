@@ -146,7 +146,8 @@ typedef struct md_improved md_improved;
 /* From the thin links, by the recipe that has the action's name. */
 md_status md_improved_make(md_lattice *lattice, const md_smearing *how, md_improved **links);
 /* From files of fat and of long links, whose phases are found and taken off; from arrays of them.
- * The lattice lends its layout alone. action: "asqtad" or "hisq". */
+ * The lattice lends its layout alone. action: "asqtad" or "hisq". MD_INPUT also for files that say
+ * that their links are of another action, or not of one lattice. */
 md_status md_improved_read(md_lattice *lattice, const char *action, const char *fat,
                            const char *long_links, md_improved **links);
 md_status md_improved_set(md_lattice *lattice, const char *action, const double *fat,

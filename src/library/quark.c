@@ -362,8 +362,8 @@ md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, 
   if (!e) return MD_ENVIRONMENT;
   md_status status = solve_shifts(quark, &all, x, b, residuals, e);
   for (int k = 0; k < count; k++) {
-    const md_status taken = md_fermion_finish(x[k], &e->copy[k]);
-    if (status == MD_OK) status = taken;
+    if (status == MD_OK) status = md_fermion_finish(x[k], &e->copy[k]);
+    md_fermion_release(&e->copy[k]);
   }
   md_fermion_release(&e->copy[MD_MAX_SHIFTS]);
   free(e);

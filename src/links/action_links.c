@@ -79,12 +79,12 @@ static md_status count(md_context *context, const md_action_links_request *reque
 }
 
 /* Of which lattice a file's links are. */
-typedef struct link_origin {
+typedef struct md_link_origin {
   const char *path; /* of the file, borrowed */
   /* Both empty where the file does not say. */
   char identity[MD_LATTICE_IDENTITY]; /* md_lattice_identity of the thin links */
   char checksum[32];                  /* of their file, which depends on its format */
-} link_origin;
+} md_link_origin;
 
 /* What convert says is of the file that it read, which has become `source` in the next copy: only
  * who says an action has made the links of a lattice. */
@@ -96,20 +96,20 @@ static const char *checksum_in(const md_file_texts *texts) {
 
 /* From what a file of fat or long links says of itself; files that smear wrote, and copies of them
  * by convert, name their lattice. Local. */
-static link_origin origin_of(const char *path, const md_file_texts *texts) {
+static md_link_origin origin_of(const char *path, const md_file_texts *texts) {
   const char *identity = md_file_texts_find(texts, MD_THIN_LINKS), *checksum = checksum_in(texts);
-  link_origin origin = {.path = path};
+  md_link_origin origin = {.path = path};
   snprintf(origin.identity, sizeof origin.identity, "%s", identity ? identity : "");
   snprintf(origin.checksum, sizeof origin.checksum, "%s", checksum ? checksum : "");
   return origin;
 }
 
-static bool says(const link_origin *origin) {
+static bool says(const md_link_origin *origin) {
   return *origin->identity || *origin->checksum;
 }
 
-static md_status compare_origins(md_context *context, const link_origin *a, const link_origin *b,
-                                 bool ignored) {
+static md_status compare_origins(md_context *context, const md_link_origin *a,
+                                 const md_link_origin *b, bool ignored) {
   const bool both = *a->identity && *b->identity;
   const char *in_a = both ? a->identity : a->checksum, *in_b = both ? b->identity : b->checksum;
   if (*in_a && *in_b && strcmp(in_a, in_b) == 0) return MD_OK;
@@ -129,31 +129,19 @@ static md_status compare_origins(md_context *context, const link_origin *a, cons
   return MD_OK;
 }
 
-/* MD_INPUT where fat and long links say that they are of different lattices, or of another one than
- * `thin`, which may be NULL: with the names of two files and what they say, a warning instead where
- * `ignored`. Where only one of two says, or they say it in different ways, there is a warning; two
- * files of another code go without one. Local, same on all ranks. */
-static md_status check_origins(md_context *context, const link_origin *thin,
-                               const link_origin made[MD_MOST_LINK_FIELDS], bool ignored) {
-  if (!thin) return compare_origins(context, &made[0], &made[1], ignored);
-  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++)
-    MD_TRY(compare_origins(context, thin, &made[f], ignored));
-  return MD_OK;
-}
-
 /* A label may say of which action the links are, and with which parameters. */
-static md_status check_made(md_context *context, const md_physics_options *physics,
+static md_status check_made(md_context *context, const char *action,
+                            const char *const path[MD_MOST_LINK_FIELDS],
                             const md_improved_info info[MD_MOST_LINK_FIELDS]) {
-  const char *path[] = {physics->fat_file, physics->long_file};
   const char *made[MD_MOST_LINK_FIELDS];
   for (int f = 0; f < MD_MOST_LINK_FIELDS; f++) {
     char word[16];
     made[f] = info[f].lattice.header.label.made;
     snprintf(word, sizeof word, "%.*s", (int)strcspn(made[f], ", "), made[f]);
-    if (md_recipe_find(word) && strcmp(word, physics->action) != 0)
+    if (md_recipe_find(word) && strcmp(word, action) != 0)
       return md_fail(context, MD_INPUT,
-                     "%s: --action %s is asked for, the file says that its links are '%s'", path[f],
-                     physics->action, made[f]);
+                     "%s: action %s is asked for, the file says that its links are '%s'", path[f],
+                     action, made[f]);
   }
   if (*made[0] && *made[1] && strcmp(made[0], made[1]) != 0)
     return md_fail(context, MD_INPUT,
@@ -162,23 +150,36 @@ static md_status check_made(md_context *context, const md_physics_options *physi
   return MD_OK;
 }
 
+md_status md_improved_check(md_context *context, const char *action,
+                            const char *const path[MD_MOST_LINK_FIELDS],
+                            const md_improved_info info[MD_MOST_LINK_FIELDS],
+                            const md_link_origin *thin, bool ignored) {
+  md_link_origin made[MD_MOST_LINK_FIELDS];
+  MD_TRY(check_made(context, action, path, info));
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++)
+    made[f] = origin_of(path[f], &info[f].lattice.notes.texts);
+  if (!thin) return compare_origins(context, &made[0], &made[1], ignored);
+  for (int f = 0; f < MD_MOST_LINK_FIELDS; f++)
+    MD_TRY(compare_origins(context, thin, &made[f], ignored));
+  return MD_OK;
+}
+
 /* thin: of the lattice beside them; NULL where there is none. */
 static md_status read_files(md_context *context, const md_action_links_request *request,
-                            const link_origin *thin, md_action_links *links) {
+                            const md_link_origin *thin, md_action_links *links) {
   static const md_link_kind kinds[MD_MOST_LINK_FIELDS] = {MD_LINKS_FAT, MD_LINKS_LONG};
-  const char *path[] = {request->physics->fat_file, request->physics->long_file};
+  const char *const path[] = {request->physics->fat_file, request->physics->long_file};
   md_improved_info info[MD_MOST_LINK_FIELDS] = {0};
-  link_origin made[MD_MOST_LINK_FIELDS];
   md_gauge_observables fat;
   md_status status = MD_OK;
   for (int f = 0; f < MD_MOST_LINK_FIELDS && status == MD_OK; f++) {
     status = md_improved_load(context, path[f], kinds[f], request->grid, request->ignore_checksum,
                               &links->geometry, &links->field[f], &info[f]);
     links->phases[f] = info[f].phases;
-    made[f] = origin_of(path[f], &info[f].lattice.notes.texts);
   }
-  if (status == MD_OK) status = check_made(context, request->physics, info);
-  if (status == MD_OK) status = check_origins(context, thin, made, request->ignore_checksum);
+  if (status == MD_OK)
+    status = md_improved_check(context, request->physics->action, path, info, thin,
+                               request->ignore_checksum);
   if (status == MD_OK) status = md_gauge_observe(context, &links->field[0], &fat);
   if (status == MD_OK) links->fat_plaquette = fat.plaquette;
   if (status == MD_OK && request->identify)
@@ -221,7 +222,7 @@ static void begin(md_action_links *links, const md_physics_options *physics) {
 }
 
 static md_status read_lattice(md_context *context, const md_action_links_request *request,
-                              link_origin *origin, md_action_links *links) {
+                              md_link_origin *origin, md_action_links *links) {
   const md_link_kind kind = MD_LINKS_THIN;
   md_gauge thin = {0};
   md_lattice_info info = {0};
@@ -257,7 +258,7 @@ md_status md_action_links_load(md_context *context, const md_action_links_reques
   MD_TRY(md_geometry_plan(context, &layout, &plan));
   MD_TRY(require_memory(context, request, &plan));
   MD_TRY(md_geometry_create(context, &layout, &links->geometry));
-  link_origin origin = {0};
+  md_link_origin origin = {0};
   const bool counts = md_counts(context), files = request->physics->fat_file != NULL;
   md_status status = counts ? count(context, request, links) : MD_OK;
   if (!counts && request->lattice) status = read_lattice(context, request, &origin, links);

@@ -62,6 +62,17 @@ md_status md_action_links_make(md_context *context, const md_physics_options *ph
                                md_action_links *links);
 void md_action_links_destroy(md_action_links *links);
 
+struct md_link_origin; /* of which lattice links are */
+/* Whether fat and long links of two files, of which `info` tells, belong together. MD_INPUT where
+ * they say that they are of another action, were made in different ways, or are of different
+ * lattices or of another one than `thin`, which may be NULL; of lattices a warning instead where
+ * `ignored`. Where only one of two says, or they say it in different ways, there is a warning; two
+ * files of another code go without one. Local, same on all ranks. */
+md_status md_improved_check(md_context *context, const char *action,
+                            const char *const path[MD_MOST_LINK_FIELDS],
+                            const md_improved_info info[MD_MOST_LINK_FIELDS],
+                            const struct md_link_origin *thin, bool ignored);
+
 /* What modes of the operator that the request makes of these links belong to; the boundary in
  * words, with spin also the mass. `checksum` is that of the links, thin ones where there are some,
  * by md_links_checksum: that of md_action_links where it was asked for. Local. */

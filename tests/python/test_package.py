@@ -134,6 +134,24 @@ class Package(unittest.TestCase):
         self.assertTrue(naive.long is None and np.array_equal(naive.fat, self.lattice.links))
         self.assertGreater(md.smear(self.lattice, action="stout", steps=2).plaquette, self.lattice.plaquette)
 
+    def test_files_that_do_not_belong_together(self):
+        with tempfile.TemporaryDirectory() as folder:
+            other = os.path.join(folder, "other.h5")
+            md.Lattice(self.lattice.links.conj()).save(other)
+            files = {}
+            for action, of, path in (("hisq", "a", LATTICE), ("asqtad", "a", LATTICE), ("hisq", "b", other)):
+                pair = [os.path.join(folder, f"{links}.{action}.{of}.h5") for links in ("fat", "long")]
+                report("smear", path, "--action", action, "--fat-out", pair[0], "--long-out", pair[1])
+                files[action + of] = pair
+            fat, long = files["hisqa"]
+            self.assertTrue(np.array_equal(md.improved(self.lattice, fat, long).fat,
+                                           md.smear(self.lattice, action="hisq").fat))
+            for words, pair in (("links must be of one lattice", (fat, files["hisqb"][1])),
+                                ("action hisq is asked for, the file says that its links are 'asqtad", files["asqtada"]),
+                                ("action hisq is asked for", (fat, files["asqtada"][1]))):
+                with self.assertRaisesRegex(md.InputError, words):
+                    md.improved(self.lattice, *pair, "hisq")
+
     def test_eigen(self):
         modes = md.eigen(self.lattice, modes=4)
         want = report("eigen", LATTICE, "--modes", "4")["eigenvalues"]
@@ -207,6 +225,8 @@ class Package(unittest.TestCase):
                 ("links must have the shape", lambda: md.improved(lattice, [1], [2])),
                 ("links must be numbers, got None", lambda: md.improved(lattice, None, None)),
                 ("two arrays or two files", lambda: md.improved(lattice, links, "a.lime")),
+                ("right-hand sides of a field", lambda: md.source(lattice, "point:0,0,0,0", n_rhs=0)),
+                ("got 0", lambda: md.pion_correlator(lattice, n_rhs=0)),
                 ("a field must be numbers", lambda: md.hop(lattice, "wall:0"))):
             with self.assertRaises(md.InputError) as caught:
                 call()
