@@ -93,10 +93,13 @@ class Fit:
                 f"chi^2 {self.chi2:.3g} for {self.freedom} degrees of freedom")
 
 
+LEAST_MASS, MOST_MASS = 1e-3, 6.0  # of fits
+
+
 def _cosh(c: np.ndarray, t: np.ndarray, extent: int, weight: np.ndarray) -> Tuple[float, float, float]:
     """Mass, amplitude and chi^2 of the best cosh. The amplitude is linear; the masses are searched in
     ever finer grids."""
-    low, high = 1e-3, 6.0
+    low, high = LEAST_MASS, MOST_MASS
     for _ in range(10):
         masses = np.linspace(low, high, 200)
         shape = np.exp(-np.outer(masses, t)) + np.exp(-np.outer(masses, extent - t))
@@ -170,6 +173,9 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
         raise InputError(f"a fit without a range needs 3 slices and {8 if correlated else 2} bins or more, "
                          f"got {last} and {bins or 1}; take more lattices, or correlated=False")
     (mass, amplitude, chi2), t, weight = min(tried, key=lambda fit: fit[0][2] - 2 * len(fit[1]))
+    if not 1.001 * LEAST_MASS < mass < 0.999 * MOST_MASS:  # but for rounding
+        raise InputError(f"the mass of a fit must lie between {LEAST_MASS:g} and {MOST_MASS:g}, got none there at "
+                         f"t = {t[0]} to {t[-1]}; take another range")
     found = np.array([_cosh(mean[t], t, extent, weight)[:2] for mean in samples])
     square = found[:, 0].var() * (bins - 1)
     if correlated:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import math
-from ctypes import c_char_p
+from ctypes import c_char_p, c_int
 from os import PathLike, fsdecode
 from typing import Any, Dict, Iterator, List, Optional, Sequence, Tuple
 
@@ -99,6 +99,7 @@ def correlator(solution: np.ndarray, momentum: Sequence[int] = (0, 0, 0),
     if np.ndim(solution) not in (6, 7):
         raise InputError(f"a solution must have 6 axes, or 7 with spins, got {np.ndim(solution)}; "
                          "take that of read_propagator")
+    momentum, origin = argument("momentum", momentum, c_int * 3), argument("origin", origin, c_int * 4)
     norm2 = (np.abs(solution) ** 2).sum(axis=(0, *range(5, np.ndim(solution))))
     phase = 0.0
     for axis, (n, y) in enumerate(zip(momentum, origin)):

@@ -26,10 +26,13 @@ class Studies(unittest.TestCase):
     def test_study(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "study.h5")
-            words = ("--lattices", LATTICE, "--masses", "0.1,0.3", "--actions", "naive", "--output", path)
-            code = "import minidirac as md, sys; md.measure(*sys.argv[1:])"
+            words = ("--lattices", LATTICE, "--masses", "0.1,0.3", "--actions", "naive", "--output", path,
+                     "--json", path + ".json")
+            code = "import minidirac as md, sys; md.context().choose_device(1); md.measure(*sys.argv[1:])"
             run = subprocess.run([sys.executable, "-c", code, *words], stdout=subprocess.PIPE, check=True)
             self.assertEqual(run.stdout, b"")  # the library prints nothing
+            with open(path + ".json") as file:
+                self.assertEqual(json.load(file)["machine"]["hosts"], 1)  # whatever its GPU
             study = md.Study(path)
             self.assertEqual((study.dims, study.masses, len(study.lattices)), ([4, 4, 4, 8], [0.1, 0.3], 1))
             lattice = md.load(LATTICE)
@@ -84,6 +87,10 @@ class Studies(unittest.TestCase):
         with self.assertRaisesRegex(ValueError, "correlated=False"):
             md.fit_mass(data[:8], range=(2, 16))
         self.assertEqual(md.fit_mass(data, range=(15, 16)).freedom, 0)
+        for outside in (9.0, 7.0, 1e-4):
+            c = (np.exp(-outside * t[:8]) + np.exp(-outside * (8 - t[:8]))) * (1 + 1e-7 * rng.normal(size=(40, 8)))
+            with self.assertRaisesRegex(md.InputError, "the mass of a fit must lie between 0.001 and 6"):
+                md.fit_mass(c, range=(1, 4))
         errors = [md.fit_mass(exact * (1 + 0.01 * rng.normal(size=(50, 32))), range=(6, 16)) for _ in range(40)]
         value, error = md.fit_mass(data, range=(6, 16)).curve(t[6:17])
         self.assertTrue(np.all(error > 0) and np.all(np.abs(value - exact[6:17]) < 5 * error + 1e-3 * exact[6:17]))
