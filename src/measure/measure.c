@@ -225,8 +225,9 @@ static md_status finish(md_study_run *r, md_status status) {
                      kept ? "; " : "", kept ? s->options.output : "",
                      kept ? " has them, go on with --resume" : "");
   else if (status == MD_OK && skipped > 0)
-    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out", skipped, s->lattices,
-                     s->lattices == 1 ? " was" : "s were");
+    status = md_fail(r->whole, MD_UNREACHED, "%d of %d lattice%s left out%s%s", skipped,
+                     s->lattices, s->lattices == 1 ? " was" : "s were",
+                     kept > 0 ? "" : "; nothing is written to ", kept > 0 ? "" : s->options.output);
   return md_report_close_after(r->whole, &report, s->options.run.common.json, status);
 }
 

@@ -385,7 +385,14 @@ static md_status check_results(md_study_run *r, int lattice) {
   const bool known = *l->sums.links, states = strcmp(l->stated, "none") != 0;
   md_lattice_sums now = {"", ""};
   if (!*l->stated || (states && strcmp(l->stated, l->sums.file) == 0)) return MD_OK;
-  MD_TRY(hear(r, md_study_identify(r->group, &r->study, lattice, &now), &now, sizeof now));
+  const md_status status =
+      hear(r, md_study_identify(r->group, &r->study, lattice, &now), &now, sizeof now);
+  if (status == MD_INPUT && o->keep_going) {
+    md_warn(r->whole, "%s keeps the results that %s has of it: %s", l->name, o->output,
+            r->whole->message);
+    return MD_OK;
+  }
+  MD_TRY(status);
   const char *before = known ? l->sums.links : l->sums.file, *here = known ? now.links : now.file;
   if (strcmp(before, here) == 0) return MD_OK;
   if (!o->force)

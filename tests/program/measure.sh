@@ -186,6 +186,17 @@ for other in none other; do
   grep -q 'gone.h5 keeps the results that gone_study.h5 has of it' err || complain "a file that is gone: $(cat err)"
   [ "$(key resumed gone.json)" = 2 ] && [ "$(key skipped gone.json)" = 0 ] && [ "$(numbers gone.json)" = "$(numbers before.json)" ] || complain "a file that is gone: $(key resumed gone.json)"
 done
+cp cfg1.h5 gone.h5
+on 1 $one --lattices 'cfg2.h5 gone.h5' --output gone_study.h5 --force --json before.json || complain "gone.h5: exit $?"
+cp cfg3.h5 gone.h5 # with another checksum in its header, and damaged
+printf '\001\002\003' | dd of=gone.h5 bs=1 seek=60000 conv=notrunc 2>/dev/null
+for force in '' --force; do
+  on 2 $one --lattices 'cfg2.h5 gone.h5' --output gone_study.h5 --resume $force --keep-going --json gone.json 2>err || complain "a damaged file: $(cat err)"
+  grep -q 'gone.h5 keeps the results that gone_study.h5 has of it: .*checksum' err || complain "a damaged file: $(cat err)"
+  [ "$(key resumed gone.json)" = 2 ] && [ "$(numbers gone.json)" = "$(numbers before.json)" ] || complain "a damaged file: $(key resumed gone.json)"
+done
+on 1 $one --lattices cfg3.h5 --max-iter 2 --output gone_study.h5 --force --keep-going 2>err
+[ $? = 1 ] && grep -q '1 of 1 lattice was left out; nothing is written to gone_study.h5' err || complain "nothing measured: $(cat err)"
 on 1 $one --lattices 'none.h5 cut.h5' --output bad2.h5 --keep-going 2>err
 [ $? = 2 ] && grep -q 'error: none of the 2 lattices can be read' err || complain "no lattice at all: $(cat err)"
 refuses 1 'cfg1.h5: the true residual must be at most 1e-10, got' 2 $one --lattices cfg1.h5 --max-iter 3 --output bad2.h5
