@@ -122,7 +122,8 @@ static md_status read_back(md_context *context, const char *path, const md_geome
   md_status status = md_lattice_describe(context, path, &info);
   if (status == MD_OK) status = md_vectors_verify(context, path, geometry, &info, sums, &state);
   md_lattice_info_destroy(&info);
-  if (status == MD_OK && state == MD_CHECKSUM_OK) return MD_OK;
+  if (status != MD_OK) return MD_ENVIRONMENT; /* as of links, in lattice_file.c */
+  if (state == MD_CHECKSUM_OK) return MD_OK;
   return md_fail(context, MD_ENVIRONMENT,
                  "%s: what was written does not read back the same; is the disk full or broken?",
                  path);

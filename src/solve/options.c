@@ -54,11 +54,15 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     if (o->source.spins == 4 && o->shifts.value[k] < 0.0)
       return md_fail(context, MD_INPUT, "--shifts of S S^dag must be 0 or more, got %g",
                      o->shifts.value[k]);
-  for (int k = 0; k < o->shifts.count && o->source.spins == 1; k++)
-    if (!(o->mass * o->mass + o->shifts.value[k] > 0.0))
+  for (int k = 0; k < o->shifts.count && o->source.spins == 1; k++) {
+    const double mass2 = o->mass * o->mass + o->shifts.value[k]; /* below, nothing but rounding */
+    if (!(mass2 >= MD_LEAST_MASS * MD_LEAST_MASS && mass2 <= MD_MOST_MASS * MD_MOST_MASS))
       return md_fail(context, MD_INPUT,
-                     "--shifts must be numbers with mass^2 + shift > 0, got %g for mass %g",
-                     o->shifts.value[k], o->mass);
+                     "--shifts must be numbers with mass^2 + shift in %g to %g, squares of masses, "
+                     "got %g for mass %g",
+                     MD_LEAST_MASS * MD_LEAST_MASS, MD_MOST_MASS * MD_MOST_MASS, o->shifts.value[k],
+                     o->mass);
+  }
   return o->output ? check_shift_files(context, o) : MD_OK;
 }
 

@@ -67,9 +67,8 @@ static double mass_of(const md_solve_run *run, double shift) {
 }
 
 const char *md_solve_shift_path(const char *output, int k, char path[MD_SOLVE_PATH_BYTES]) {
-  const char *slash = strrchr(output, '/'), *dot = strrchr(output, '.');
-  const size_t stem =
-      dot && dot > (slash ? slash : output) ? (size_t)(dot - output) : strlen(output);
+  const char *dot = strrchr(output, '.'); /* one that begins a name ends no stem */
+  const size_t stem = dot && dot > md_base_of(output) ? (size_t)(dot - output) : strlen(output);
   snprintf(path, MD_SOLVE_PATH_BYTES, "%.*s-%d%s", (int)stem, output, k, output + stem);
   return path;
 }

@@ -176,17 +176,16 @@ static md_status mdag_m(trial *t) {
                        &t->field[OUT][MD_EVEN], &t->field[BOUND][MD_EVEN]);
 }
 
-/* |<a, Deo b> + <Doe a, b>| / (|a| |b|) with the operator's own results and exact sums, a and b as
- * stored; its bound by that of the components. */
+/* |<a, Deo b> + <Doe a, b>| / (|a| |b|) with the operator's own results and exact sums, a and b
+ * before they were stored; its bound by that of the components. */
 static md_status antisymmetry(trial *t, md_errors *errors) {
   md_sum sums[4] = {0};
   double total[4];
   for (int p = 0; p < MD_PARITIES; p++)
     for (int64_t i = 0; i < t->field[GOT][p].sites; i++)
       for (int r = 0; r < t->field[GOT][p].n_rhs; r++) {
-        double a[MD_FERMION_REALS], d[MD_FERMION_REALS], b[MD_FERMION_REALS], e[MD_FERMION_REALS];
+        double a[MD_FERMION_REALS], d[MD_FERMION_REALS], b[MD_FERMION_REALS];
         md_field_get(&t->field[IN][p], i, r, a);
-        md_field_get(&t->field[IN_ERROR][p], i, r, e);
         md_field_get(&t->field[GOT][p], i, r, d);
         md_field_get(&t->field[BOUND][p], i, r, b);
         for (int c = 0; c < MD_FERMION_REALS; c++) {

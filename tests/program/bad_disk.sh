@@ -14,5 +14,10 @@ for format in hdf5 ildg milc nersc; do
     [ "$(cat $format)" = old ] && ! ls $format.* >/dev/null 2>&1 || complain "$format $how: $(ls $format*)"
   done
 done
+for how in lost changed; do
+  LD_PRELOAD=$breaks BAD_DISK=$how "$minidirac" solve a.h5 --mass 1 --tol 1e-3 --output x.lime --quiet >out 2>err
+  got=$?
+  [ $got = 3 ] && [ "$(grep -c '^minidirac: error: .*partial' err)" = 1 ] || complain "a solution $how: exit $got: $(cat err)"
+done
 LD_PRELOAD=$breaks "$minidirac" convert a.h5 hdf5 --format hdf5 --force --quiet || complain "nothing is broken: exit $?"
 finish

@@ -52,6 +52,8 @@ refuses 2 '--output and --json must be different files, both are ./new-1.h5 .new
 ln -s one-1.h5 one-0.h5
 refuses 2 '--output and --output must be different files, both are one-1.h5 .one-0.h5.' 1 solve a.h5 $ms --output one.h5
 rm one-0.h5
+on 1 solve a.h5 --mass 1 --solver multishift --shifts 0 --tol 1e-3 --quiet --format hdf5 --output ./.one || complain "a name that begins with a dot: exit $?"
+[ -e .one-0 ] || complain "a name that begins with a dot: $(ls -A)"
 refuses 2 '--from and --save-every must be different files, both are ch.000003.h5' 2 generate --from ch.000003.h5 --sweeps 2 --save-every 1 -o ch.h5 --force
 refuses 2 '--save-every and --checkpoint must be different files' 1 generate --dims 4x4x4x4 --sweeps 2 --save-every 1 -o new.h5 --checkpoint ./new.000002.h5
 refuses 2 '--save-every replaces no file, but ch.000003.h5 is there' 1 generate --from chain.h5 --sweeps 2 --save-every 1 -o ch.h5
