@@ -57,11 +57,11 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
   for (int k = 0; k < o->shifts.count && o->source.spins == 1; k++) {
     const double mass2 = o->mass * o->mass + o->shifts.value[k]; /* below, nothing but rounding */
     if (!(mass2 >= MD_LEAST_MASS * MD_LEAST_MASS && mass2 <= MD_MOST_MASS * MD_MOST_MASS))
-      return md_fail(context, MD_INPUT,
-                     "--shifts must be numbers with mass^2 + shift in %g to %g, squares of masses, "
-                     "got %g for mass %g",
-                     MD_LEAST_MASS * MD_LEAST_MASS, MD_MOST_MASS * MD_MOST_MASS, o->shifts.value[k],
-                     o->mass);
+      return md_fail(
+          context, MD_INPUT,
+          "--shifts must be numbers with mass^2 + shift > 0, got %g for mass %g; the square "
+          "root is a mass, from %g to %g",
+          o->shifts.value[k], o->mass, MD_LEAST_MASS, MD_MOST_MASS);
   }
   return o->output ? check_shift_files(context, o) : MD_OK;
 }

@@ -72,8 +72,8 @@ for kind in copy transpose shift gemv; do
 done
 refuses 2 '--solvers with --modes takes 63 names at most, got 64' 1 bench solver --dims 4x4x4x4 --modes 2 --solvers "$(printf 'cg,%.0s' {1..63})cg"
 refuses 2 'shifts must be a list of finite numbers' 1 $s --solver multishift --shifts 0.1,inf
-refuses 2 'mass.2 . shift in 1e-12 to 10000, squares of masses, got -0.01 for mass 0.1' 1 $s --solver multishift --shifts=-0.01,0
-refuses 2 'squares of masses, got 1e.12 for mass 0.1' 1 $s --solver multishift --shifts 0,1e12
+refuses 2 'mass.2 . shift > 0, got -0.01 for mass 0.1; the square root is a mass, from 1e-06 to 100' 1 $s --solver multishift --shifts=-0.01,0
+refuses 2 'got 1e.12 for mass 0.1; the square root is a mass' 1 $s --solver multishift --shifts 0,1e12
 refuses 2 'mass must lie in 1e-06 to 100, got 0' 1 bench solver --dims 4x4x4x4 --mass 0.1,0
 refuses 2 "shapes takes MxNxK .*got '4x4x18446744073709551617'" 1 bench gemm --shapes 4x4x18446744073709551617
 printf '; a deck\nlattice = %s\nmass = heavy\n' "$lattice" >"$work/deck.ini"
