@@ -78,12 +78,12 @@ static md_status find(md_quark *quark, const md_eigen_search *r, md_eigenmodes *
   MD_TRY(md_dirac_create_exact(context, quark->links->field, like->backend->name, &request, &halo,
                                &dirac));
   const md_status status = md_eigen_lowest(context, &dirac, &search, &found);
-  const bool converged = found.converged, all = found.below == r->modes;
+  const bool converged = found.converged;
   if (status == MD_OK) keep(m, &found);
   md_eigen_result_free(&found);
   md_dirac_destroy(&dirac);
   if (status != MD_OK || converged) return status;
-  if (all)
+  if (m->converged == r->modes)
     return md_fail(context, MD_UNREACHED,
                    "all %d modes converged, but %d restarts left none to look for others below "
                    "them; raise max_restarts",
