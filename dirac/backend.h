@@ -10,7 +10,15 @@
 
 /* Which sites one stencil call assigns. Interior and boundary are disjoint and together all; the
  * backend draws the line where it likes, as long as no interior site reads the halo. */
-typedef enum md_range { MD_RANGE_ALL, MD_RANGE_INTERIOR, MD_RANGE_BOUNDARY } md_range;
+typedef enum md_range {
+  MD_RANGE_ALL,
+  MD_RANGE_INTERIOR,
+  MD_RANGE_BOUNDARY,
+  /* Where a backend `halves` the boundary along t, the only dimension that is split: what reads the
+   * zone ahead, and what reads that behind. */
+  MD_RANGE_AHEAD,
+  MD_RANGE_BEHIND
+} md_range;
 
 /* The plain end of a hop, which every backend serves: out = a x + b (D in) instead of out = D in.
  */
@@ -51,7 +59,8 @@ typedef struct md_hop_call {
   bool follows; /* the kernel queued last has waited for all before it: one that does not read its
                    results need not wait */
   /* Where the halo of `in`, which is not filled, arrives, for a hop of all sites that waits for it
-   * itself; only where the backend `awaits`. NULL: the halo is filled. */
+   * itself; only where the backend `awaits`. For half of the boundary, where it has arrived. NULL:
+   * the halo is filled. */
   const md_halo_arrivals *arrivals;
 } md_hop_call;
 
@@ -110,6 +119,8 @@ typedef struct md_backend {
   /* Whether hop of all sites waits itself for a halo that `arrivals` of the call tells of. NULL:
    * no. */
   bool (*awaits)(const void *state);
+  /* Whether hop serves either half of the boundary alone, by `arrivals` of the call. NULL: no. */
+  bool (*halves)(const void *state);
   /* Whether hop serves steps into fields of precision `out`, of four spins where there is a matrix
    * of x. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);

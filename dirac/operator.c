@@ -116,6 +116,29 @@ md_status md_dirac_field(md_context *context, const md_dirac *dirac, int parity,
   return md_field_create(context, dirac->geometry, &dirac->shape, parity, field);
 }
 
+/* What reads the halo: on a device it follows that, not the interior, and fills the places that
+ * this one leaves. Half of it may begin while what the other half reads is still on its way. */
+static md_status hop_boundary(md_context *context, md_dirac *dirac, md_hop_call call,
+                              md_field *in) {
+  const md_backend *b = dirac->backend;
+  call.follows = false;
+  if (!b->halves || !b->halves(dirac->state) || !md_halo_in_turn(dirac->halo)) {
+    MD_TRY(md_halo_arrive(dirac->halo, in));
+    call.range = MD_RANGE_BOUNDARY;
+    call.queue = md_halo_queue(dirac->halo);
+    return b->hop(context, dirac->state, &call);
+  }
+  md_halo_arrivals arrivals;
+  call.arrivals = &arrivals;
+  for (int k = 0; k < 2; k++) {
+    int direction;
+    MD_TRY(md_halo_arrive_next(dirac->halo, k, &arrivals, &direction, &call.queue));
+    call.range = direction < MD_DIMS ? MD_RANGE_AHEAD : MD_RANGE_BEHIND;
+    MD_TRY(md_defer(context, b->hop(context, dirac->state, &call)));
+  }
+  return MD_OK;
+}
+
 /* The hop while the halo travels, which has begun. */
 static md_status hop_beside(md_context *context, md_dirac *dirac, md_hop_call *call, md_field *in) {
   const md_backend *b = dirac->backend;
@@ -123,20 +146,16 @@ static md_status hop_beside(md_context *context, md_dirac *dirac, md_hop_call *c
   bool found = false;
   if (b->awaits && b->awaits(dirac->state)) /* by the launch shape in use */
     MD_TRY(md_halo_find_arrivals(dirac->halo, &arrivals, &found));
+  md_status status;
   if (found) { /* one kernel comes last to the sites that read the halo, and waits for it there */
     call->arrivals = &arrivals;
+    status = b->hop(context, dirac->state, call);
   } else {
     call->range = MD_RANGE_INTERIOR;
     call->follows = md_halo_leads(dirac->halo);
     MD_TRY(md_defer(context, b->hop(context, dirac->state, call)));
-    MD_TRY(md_halo_arrive(dirac->halo, in));
-    /* On a device the boundary follows the halo, not the interior, and fills the places that this
-     * one leaves. */
-    call->range = MD_RANGE_BOUNDARY;
-    call->follows = false;
-    call->queue = md_halo_queue(dirac->halo);
+    status = hop_boundary(context, dirac, *call, in);
   }
-  const md_status status = b->hop(context, dirac->state, call);
   MD_TRY(md_halo_join(dirac->halo));
   return md_defer(context, status);
 }

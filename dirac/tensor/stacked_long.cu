@@ -84,6 +84,7 @@ template <typename T, bool NARROW> struct long_feeder {
    * sites behind them from site `beyond` on. */
   struct strip {
     int from, count, beyond, after, odd;
+    int away; /* direction whose message `from` counts sites of; 0: the source's */
     float4 scale[MARCH_X / 4];
     float2 before_scale, beyond_scale;
   };
@@ -120,8 +121,15 @@ template <typename T, bool NARROW> struct long_feeder {
   __device__ strip find(const origin &o, int t) const {
     strip s = {};
     s.odd = (o.y + o.z + t + call.parity) & 1;
-    s.from = t < 0 || t >= call.local[3] ? beyond_end(o, t) : site(o, o.x, t);
+    s.away = t < 0 ? 7 : t >= call.local[3] ? 3 : 0;
+    s.from = s.away ? beyond_end(o, t) : site(o, o.x, t);
     s.count = plan.x;
+    const float *all_scales = call.source_scale;
+    const md_halo_arrival &arrival = call.arrivals.of[s.away];
+    if (s.away && arrival.values)
+      s.from -= static_cast<int>(arrival.zone), all_scales = arrival.scales;
+    else
+      s.away = 0;
     const int half = call.local[0] / 2, own = s.from;
     const int before = own + (o.x == 0 ? half : 0),
               beyond = own + plan.x - (o.x + plan.x == half ? half : 0);
@@ -131,7 +139,7 @@ template <typename T, bool NARROW> struct long_feeder {
 #pragma unroll
       for (int i = 0; i < MARCH_X / 4; i++)
         if (4 * i < plan.x)
-          s.scale[i] = *reinterpret_cast<const float4 *>(call.source_scale + own + 4 * i);
+          s.scale[i] = *reinterpret_cast<const float4 *>(all_scales + own + 4 * i);
       if (of_along()) {
         s.before_scale = *reinterpret_cast<const float2 *>(call.source_scale + before - 2);
         s.beyond_scale = *reinterpret_cast<const float2 *>(call.source_scale + beyond);
@@ -141,7 +149,8 @@ template <typename T, bool NARROW> struct long_feeder {
   }
   /* Returns the bytes that b will see arrive. */
   __device__ int copy_sites(const strip &s, char *to, uint64_t *b) const {
-    copy_sites_of(plan, to, call.source, s.from, s.count, b);
+    copy_sites_of(plan, to, s.away ? call.arrivals.of[s.away].values : call.source, s.from, s.count,
+                  b);
     if (s.after)
       copy_sites_of(plan, to + s.count * plan.site_bytes, call.source, s.beyond, s.after, b);
     return (s.count + s.after) * plan.site_bytes;

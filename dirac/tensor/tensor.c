@@ -140,18 +140,20 @@ static bool only_t_is_split(const md_geometry *g) {
 }
 
 /* The interior leaves out what reads the halo; the boundary, where the march takes it, is the first
- * and the last time slices, as many as hops reach. The geometry's halo may be deeper, for another
- * action. */
-static void set_march_range(const tensor *s, md_tensor_call *call, bool all, bool boundary) {
+ * and the last time slices, as many as hops reach, or one of them. The geometry's halo may be
+ * deeper, for another action. */
+static void set_march_range(const tensor *s, md_tensor_call *call, md_range range) {
   const md_geometry *g = s->geometry;
   const int reach = md_action_depth(s->request.action);
   for (int d = 0; d < MD_DIMS; d++) {
     const bool split = g->split[d];
-    const int inner = split && !all && !boundary ? reach : 0;
+    const int inner = split && range == MD_RANGE_INTERIOR ? reach : 0;
     call->low[d] = inner, call->high[d] = call->local[d] - inner;
     call->stride[d] = (int)((split ? g->face_sites[d] : g->sites) / call->local[MD_T]);
   }
-  call->ends = boundary ? reach : 0;
+  call->ends = range == MD_RANGE_BOUNDARY ? reach : 0;
+  if (range == MD_RANGE_AHEAD) call->low[MD_T] = call->high[MD_T] - reach;
+  if (range == MD_RANGE_BEHIND) call->high[MD_T] = reach;
 }
 
 /* How many columns of a block are done before a message arrives that takes `expected_s`: hops move
@@ -190,7 +192,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   const md_field *out = asked->out, *in = asked->in;
   const int p = out->parity;
   const bool all = asked->range == MD_RANGE_ALL || !s->range[p][1];
-  const int part = asked->range == MD_RANGE_BOUNDARY;
+  const int part = asked->range >= MD_RANGE_BOUNDARY;
   if (all && part) return MD_OK; /* no halo: everything was interior */
   md_tensor_call call = {
       .packing = s->request.packing,
@@ -228,21 +230,28 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   const bool march = marches(s) && (!beyond || only_t_is_split(s->geometry));
   if (step.norm2) call.norm2 = step.norm2->sum, call.units = step.norm2->units;
   if (!march) return (call.slices ? md_tensor_gather_spins : md_tensor_gather)(context, &call);
-  set_march_range(s, &call, all, part);
+  set_march_range(s, &call, all ? MD_RANGE_ALL : asked->range);
   if (asked->arrivals) {
     call.arrivals = *asked->arrivals;
     call.late[0] = 1 + columns_before(s, &context->gpu, call.arrivals.of[7].expected_s);
     call.late[1] = columns_before(s, &context->gpu, call.arrivals.of[3].expected_s);
   }
   if (is_empty(&call)) return MD_OK;
-  return (call.slices ? md_tensor_march_spins : md_tensor_march)(context, &call,
-                                                                 &s->plan[s->shape]);
+  md_march_plan plan = s->plan[s->shape];
+  /* A half leaves a place to the thread that awaits what the other half reads. */
+  if (asked->range > MD_RANGE_BOUNDARY && plan.blocks > 1) plan.blocks--;
+  return (call.slices ? md_tensor_march_spins : md_tensor_march)(context, &call, &plan);
 }
 
 static bool awaits(const void *state) {
   const tensor *s = state;
   return marches(s) && s->plan[s->shape].fields == 1 && !md_action_has_spin(s->request.action) &&
          only_t_is_split(s->geometry);
+}
+
+static bool halves(const void *state) {
+  const tensor *s = state;
+  return marches(s) && s->plan[s->shape].fields == 2 && only_t_is_split(s->geometry);
 }
 
 static int shapes(const void *state) {
@@ -382,6 +391,7 @@ const md_backend md_backend_tensor = {
     .unload = unload,
     .hop = hop,
     .awaits = awaits,
+    .halves = halves,
     .fuses = fuses,
     .turns = true,
     .multiplies = multiplies,

@@ -106,7 +106,7 @@ typedef struct md_tensor_call {
   bool narrow; /* of a step */
   /* Of a march of all sites with one link field: where the slices beyond both ends along t arrive,
    * and before how many columns of a block are done the one beyond the lower end and the one beyond
-   * the upper end are there. */
+   * the upper end are there. Of half of the boundary with two link fields: where they lie. */
   md_halo_arrivals arrivals;
   int late[2];
   md_march_share share; /* set where the march is launched */

@@ -1,11 +1,13 @@
 #include "lattice/halo/device_messages.cuh"
 
 /* Messages that go between GPUs beside an interior of which one block fills a multiprocessor. Long
- * ones are carried by the copy engines, which take no place there and drive the link best; a thread
- * raises the flag of a message behind it, and one warp awaits the flags of all channels. For short
- * ones the start of copies and flags takes longer than their way. They are pushed by one small
- * block per multiprocessor, which finds place beside the march of the tensor backend: a warp on
- * each quarter, of 32 registers per thread, and no shared memory. */
+ * ones are carried by a copy engine, which takes no place there and drives the link best. It does
+ * one thing after another, with pauses of 2 to 5 us, and 10 behind a kernel: so it carries all
+ * messages in one stream, and behind each its flag. A thread awaits the flag of each channel, one
+ * counts when all have gone; neither is in the way of the interior. For short messages the start
+ * of copies takes longer than their way. They are pushed by one small block per multiprocessor,
+ * which finds place beside the march of the tensor backend: a warp on each quarter, of 32 registers
+ * per thread, and no shared memory. */
 
 /* Shorter messages are pushed. */
 static constexpr size_t PUSHED_BYTES = (size_t)4 << 20;
@@ -25,16 +27,15 @@ struct pushed {
   int words[MD_MOST_MESSAGES];           /* of the values */
 };
 
-/* Messages n go to buffers n % 2; `slot` is the one that the host counts on, as raise_flag says. */
 static __global__ void MD_PUSH_BOUNDS push_all(const __grid_constant__ exchange x,
-                                               const __grid_constant__ pushed p, int slot) {
+                                               const __grid_constant__ pushed p) {
   constexpr int AT_ONCE = 3;
   const int c = channel_of(x);
   const exchange_channel &ch = x.channel[c];
   const int thread = ((int)blockIdx.x - ch.first) * PUSH_THREADS + threadIdx.x;
   const int threads = ch.blocks * PUSH_THREADS, words = p.words[c];
   const long long number = x.counters->sent[c] + 1;
-  uint4 *const to = (uint4 *)ch.send[slot];
+  uint4 *const to = (uint4 *)ch.send[x.slot];
   const uint4 *const from = p.values[c];
   for (int first = thread; first < words; first += AT_ONCE * threads) {
     uint4 word[AT_ONCE];
@@ -48,8 +49,9 @@ static __global__ void MD_PUSH_BOUNDS push_all(const __grid_constant__ exchange 
   if (p.scales[c])
     for (int k = thread; k < ch.sites; k += threads) ((float *)(to + words))[k] = p.scales[c][k];
   if (!closes(&x.counters->packed[c], ch.blocks, NULL, 0, false)) return;
-  if (number % 2 != slot) *(volatile int *)&x.damage->out_of_turn = 1;
+  if (number % 2 != x.slot) *(volatile int *)&x.damage->out_of_turn = 1;
   x.counters->sent[c] = number;
+  x.counters->number[1 - x.slot][c] = number + 1;
   md_raise_flag(ch.raise, number);
 }
 
@@ -63,21 +65,22 @@ static inline int64_t runs_of(const int32_t *site, int64_t sites) {
   return runs;
 }
 
-/* After the copies of the message of channel c into buffer `slot`. The host chose it by its own
- * count of messages, so a replayed recording must go on in turn. */
-static __global__ void raise_flag(const __grid_constant__ exchange x, int c, int slot) {
-  const long long number = x.counters->sent[c] + 1;
-  if (number % 2 != slot) *(volatile int *)&x.damage->out_of_turn = 1;
-  x.counters->sent[c] = number;
-  md_raise_flag(x.channel[c].raise, number);
+/* The message that comes has the number of that which goes. */
+static __global__ void await_flag(const __grid_constant__ exchange x, int c) {
+  const long long number = x.counters->number[x.slot][c];
+  md_wait_for_flag(x.channel[c].wait, number, x.channel[c].from, x.timeout);
 }
 
-/* Before the copies of what arrives in a lane's channels, after raise_flag of each: the messages
- * that come have the number of those that went. */
-static __global__ void await_flags(const __grid_constant__ exchange x, int lane, int lanes) {
-  const int c = threadIdx.x * lanes + lane;
+/* After the messages have gone; the first time before, when none has (`slot` is -1). The host
+ * chose the buffers by its own count, so a replayed recording must go on in turn. */
+static __global__ void count_messages(const __grid_constant__ exchange x) {
+  const int c = threadIdx.x;
   if (c >= x.channels) return;
-  md_wait_for_flag(x.channel[c].wait, x.counters->sent[c], x.channel[c].from, x.timeout);
+  exchange_counters *n = x.counters;
+  const long long number = x.slot < 0 ? 0 : n->number[x.slot][c];
+  if (x.slot >= 0 && number != n->sent[c] + 1) *(volatile int *)&x.damage->out_of_turn = 1;
+  n->sent[c] = number;
+  n->number[(number + 1) % 2][c] = number + 1;
 }
 
 /* Sites of a field from `first` on, which are those of a message of `all` sites from `at` on. */
@@ -137,15 +140,19 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
     const int64_t runs = runs_of(ch->face[MD_EVEN], ch->sites);
     const bool few = runs <= MD_MOST_DEPTH && runs == runs_of(ch->face[MD_ODD], ch->sites);
     m->runs[c] = few ? (int)runs : 0;
+    m->turn[c] = c;
     m->gathers |= m->runs[c] == 0;
   }
+  /* Of two the one of more copies, whose pauses the other one's reader need not see. */
+  if (plan->channels == 2 && m->runs[1] > m->runs[0]) m->turn[0] = 1, m->turn[1] = 0;
   const size_t usual = COPIED_BYTES[!md_shape_planar(&plan->shape)];
   m->copied = !plan->check && !plan->half_spinors &&
               bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
-  /* Who reads a message where it arrives expects one after the other. */
-  m->lanes = plan->awaited || plan->channels == 1 ? 1 : 2;
-  if (m->copied) choose_push(context, m);
-  if (!m->copied || !m->gathers) return MD_OK;
+  if (!m->copied) return MD_OK;
+  choose_push(context, m);
+  count_messages<<<1, 32, 0, m->stream>>>(m->x);
+  MD_TRY(md_cuda_launched(context, "the count of messages"));
+  if (!m->gathers) return md_device_synchronise(context);
   MD_TRY(md_device_allocate(context, bytes, "halo messages", (void **)&m->buffer));
   m->gather = m->x;
   m->gather.counters = m->x.counters + 1;
@@ -174,92 +181,91 @@ static md_status push(md_context *context, md_device_messages *m, const md_field
     p.words[c] = (int)(sites * entry / sizeof(uint4));
     p.scales[c] = view.scale ? view.scale + first : NULL;
   }
-  push_all<<<m->push_blocks, PUSH_THREADS, 0, m->stream>>>(m->x, p, (int)(m->sent % 2));
+  push_all<<<m->push_blocks, PUSH_THREADS, 0, m->stream>>>(m->x, p);
   return md_cuda_launched(context, "a push of surfaces to other GPUs");
 }
 
-/* One engine carries what goes to a peer, but while the flag of one lane is raised it copies for
- * the other. */
-static cudaStream_t lane_of(const md_device_messages *m, int c) {
-  return c % m->lanes == 0 ? m->stream : m->in;
-}
-
-/* The surface that channel c sends, into its buffer `slot`. */
-static cudaError_t copy_out(const md_device_messages *m, const md_field *field, int c, int slot) {
+/* The surface that channel c sends, and then its flag: copies of one stream are carried one after
+ * another. */
+static cudaError_t copy_out(const md_device_messages *m, const md_field *field, int c) {
   const md_halo_message *ch = &m->plan->channel[c];
-  char *const to = m->x.channel[c].send[slot];
-  if (m->gathers)
-    return cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
-                           cudaMemcpyDeviceToDevice, lane_of(m, c));
+  const exchange_channel *x = &m->x.channel[c];
   const size_t entry = md_message_entry_bytes(&m->plan->shape);
   const exchange_field view = view_of(m, field, 1);
-  const int64_t length = ch->sites / m->runs[c];
+  char *const to = x->send[m->x.slot];
   cudaError_t error = cudaSuccess;
-  for (int64_t k = 0; k < ch->sites && error == cudaSuccess; k += length)
-    error = carry(view, entry, {ch->face[field->parity][k], length, k, ch->sites}, to, true,
-                  lane_of(m, c));
-  return error;
+  if (m->gathers)
+    error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
+                            cudaMemcpyDeviceToDevice, m->in);
+  const int64_t length = m->gathers ? ch->sites : ch->sites / m->runs[c];
+  for (int64_t k = 0; k < ch->sites && !m->gathers && error == cudaSuccess; k += length)
+    error = carry(view, entry, {ch->face[field->parity][k], length, k, ch->sites}, to, true, m->in);
+  /* After a failure too: the neighbour waits for it. */
+  const cudaError_t raised = cudaMemcpyAsync(x->raise, &m->x.counters->number[m->x.slot][c],
+                                             sizeof *x->raise, cudaMemcpyDeviceToDevice, m->in);
+  return error == cudaSuccess ? raised : error;
 }
 
-/* Messages n go to buffers n % 2, as those of the kernels do. */
 static md_status send_copies(md_context *context, md_device_messages *m, const md_field *field) {
-  const int slot = (int)(m->sent % 2);
+  md_status status = md_device_messages_order(context, m->event[READY], m->stream, m->in);
   cudaError_t error = cudaSuccess;
-  const md_status ordered =
-      m->lanes > 1 ? md_device_messages_order(context, m->event[READY], m->stream, m->in) : MD_OK;
-  for (int c = 0; c < m->plan->channels; c++) { /* after a failure too: neighbours wait for flags */
-    const cudaError_t copied = copy_out(m, field, c, slot);
+  for (int k = 0; k < m->plan->channels; k++) {
+    const cudaError_t copied = copy_out(m, field, m->turn[k]);
     if (error == cudaSuccess) error = copied;
-    raise_flag<<<1, 1, 0, lane_of(m, c)>>>(m->x, c, slot);
+    /* A thread that awaits begins when this has gone: it would keep a place that the interior
+     * wants, and in a recording could be in the way of what the neighbour awaits. */
+    const md_status gone =
+        md_device_messages_order(context, m->event[FETCHED + k], m->in, queue_of(m, k));
+    if (status == MD_OK) status = gone;
   }
+  count_messages<<<1, 32, 0, m->in>>>(m->x);
   MD_TRY(md_cuda_status(context, error, "copy of a surface to another GPU"));
-  MD_TRY(ordered);
-  return md_cuda_launched(context, "flags of the halo");
+  MD_TRY(status);
+  return md_cuda_launched(context, "the count of messages");
 }
 
 md_status md_device_messages_send(md_context *context, md_device_messages *m,
                                   const md_field *field) {
-  m->sent++;
   return m->pushes ? push(context, m, field) : send_copies(context, m, field);
 }
 
-md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field) {
-  const md_halo_plan *plan = m->plan;
-  const size_t entry = md_message_entry_bytes(&plan->shape);
-  const exchange_field view = view_of(m, field, 1);
-  const int slot = (int)(m->sent % 2);
-  cudaError_t error = cudaSuccess;
-  for (int lane = 0; lane < m->lanes; lane++)
-    await_flags<<<1, 32, 0, lane_of(m, lane)>>>(m->x, lane, m->lanes);
-  for (int c = 0; c < plan->channels && error == cudaSuccess; c++) {
-    const md_halo_message *ch = &plan->channel[c];
-    error = carry(view, entry, {ch->first_site, ch->sites, 0, ch->sites},
-                  const_cast<char *>(m->x.channel[c].receive[slot]), false, lane_of(m, c));
-  }
-  if (m->lanes > 1) MD_TRY(md_device_messages_order(context, m->event[BROUGHT], m->in, m->stream));
-  MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
+static md_status await(md_context *context, const md_device_messages *m, int c,
+                       cudaStream_t queue) {
+  await_flag<<<1, 1, 0, queue>>>(m->x, c);
   return md_cuda_launched(context, "flags of the halo");
+}
+
+md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field,
+                                  int c, cudaStream_t queue) {
+  const md_halo_message *ch = &m->plan->channel[c];
+  const exchange_field view = view_of(m, field, 1);
+  char *const message = const_cast<char *>(m->x.channel[c].receive[m->x.slot]);
+  const md_status awaited = await(context, m, c, queue);
+  const cudaError_t error = carry(view, md_message_entry_bytes(&m->plan->shape),
+                                  {ch->first_site, ch->sites, 0, ch->sites}, message, false, queue);
+  MD_TRY(md_cuda_status(context, error, "copy of what another GPU sent"));
+  return awaited;
 }
 
 static bool find_arrivals(const md_device_messages *m, md_halo_arrivals *arrivals) {
   const md_halo_plan *plan = m->plan;
   const md_field_shape *shape = &plan->shape;
   if (!m->copied || md_shape_planar(shape)) return false;
-  const int slot = (int)(m->sent % 2);
+  const int slot = m->x.slot;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
   *arrivals = {};
   arrivals->parity = slot;
   arrivals->timeout = m->x.timeout;
   const double all = (double)md_device_messages_bytes(m);
   double under_way = 0.0;
-  for (int c = 0; c < plan->channels; c++) {
+  for (int k = 0; k < plan->channels; k++) {
+    const int c = m->turn[k];
     const md_halo_message *ch = &plan->channel[c];
     md_halo_arrival *a = &arrivals->of[ch->direction];
     if (a->values) return false;
     const char *const values = m->x.channel[c].receive[slot];
-    const size_t bytes = whole_vectors((size_t)ch->sites * md_message_entry_bytes(shape));
     a->values = values;
-    a->scales = scaled ? (const float *)(values + bytes) : NULL;
+    a->scales = scaled ? (const float *)(values + md_device_message_values(m, c)) : NULL;
     a->zone = ch->first_site;
     a->flag = m->x.channel[c].wait;
     a->looked = &m->x.counters->looked[c];
@@ -277,4 +283,22 @@ extern "C" md_status md_device_carrier_arrivals(md_context *context, void *state
                                                 md_halo_arrivals *arrivals, bool *found) {
   *found = find_arrivals(((md_device_carrier *)state)->messages, arrivals);
   return *found ? md_device_carrier_verify(context, state) : MD_OK;
+}
+
+extern "C" bool md_device_carrier_in_turn(void *state) {
+  const md_device_messages *m = ((md_device_carrier *)state)->messages;
+  return m->copied && !m->pushes && !md_shape_planar(&m->plan->shape);
+}
+
+extern "C" md_status md_device_carrier_await_next(md_context *context, void *state, int k,
+                                                  md_halo_arrivals *arrivals, int *direction,
+                                                  void **queue) {
+  const md_device_messages *m = ((md_device_carrier *)state)->messages;
+  const int c = m->turn[k];
+  *queue = queue_of(m, k);
+  *direction = m->plan->channel[c].direction;
+  (void)find_arrivals(m, arrivals);
+  arrivals->timeout = NULL;
+  MD_TRY(await(context, m, c, queue_of(m, k)));
+  return md_device_carrier_verify(context, state);
 }

@@ -34,7 +34,8 @@ struct exchange_channel {
 /* On the device. */
 struct exchange_counters {
   long long sent[MD_MOST_MESSAGES], received[MD_MOST_MESSAGES]; /* messages so far */
-  long long looked[MD_MOST_MESSAGES]; /* see arrivals.h; `received` is its `arrived` then */
+  long long number[2][MD_MOST_MESSAGES]; /* of the copied message in either buffer, now or next */
+  long long looked[MD_MOST_MESSAGES];    /* see arrivals.h; `received` is its `arrived` then */
   unsigned packed[MD_MOST_MESSAGES], unpacked[MD_MOST_MESSAGES]; /* blocks that are done */
   unsigned long long hash_sent[MD_MOST_MESSAGES], hash_received[MD_MOST_MESSAGES];
 };
@@ -58,6 +59,7 @@ struct exchange {
   exchange_counters *counters;
   md_peer_timeout *timeout;
   exchange_damage *damage;
+  int slot; /* of `copied` messages: whose buffers the host has chosen for this exchange */
 };
 
 /* A field as the kernels see it. `stride` in entries. */

@@ -7,14 +7,19 @@
  * interior nearly all of the GPU. */
 static constexpr int MOST_BLOCKS = 16, FLAG_BYTES = 128;
 
-extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
+size_t md_device_message_values(const md_device_messages *m, int c) {
   const md_field_shape *shape = &m->plan->shape;
   const size_t sites = (size_t)m->plan->channel[c].sites;
   const size_t planes = md_shape_planar(shape) ? (size_t)shape->components : 1;
   const size_t parts = m->plan->half_spinors ? 2 : 1;
+  return planes * whole_vectors(sites * md_message_entry_bytes(shape) / parts);
+}
+
+extern "C" size_t md_device_message_bytes(const md_device_messages *m, int c) {
+  const md_field_shape *shape = &m->plan->shape;
   const bool scaled = shape->scaled && md_precision_scaled(shape->precision);
-  return planes * whole_vectors(sites * md_message_entry_bytes(shape) / parts) +
-         (scaled ? whole_vectors(sites * sizeof(float)) : 0) + sizeof(exchange_seal);
+  const size_t scales = scaled ? (size_t)m->plan->channel[c].sites * sizeof(float) : 0;
+  return md_device_message_values(m, c) + whole_vectors(scales) + sizeof(exchange_seal);
 }
 
 size_t md_device_messages_bytes(const md_device_messages *m) {
@@ -42,7 +47,7 @@ int md_device_messages_divide(const md_device_messages *m, int most_blocks, doub
 static md_status make_streams(md_context *context, md_device_messages *m) {
   int low = 0, high = 0;
   cudaDeviceGetStreamPriorityRange(&low, &high);
-  cudaStream_t *const streams[] = {&m->stream, &m->in};
+  cudaStream_t *const streams[] = {&m->stream, &m->in, &m->late};
   for (cudaStream_t *s : streams)
     MD_TRY(md_cuda_status(context, cudaStreamCreateWithPriority(s, cudaStreamNonBlocking, high),
                           "stream of the halo"));
@@ -74,6 +79,7 @@ static md_status make_tables(md_context *context, md_device_messages *m) {
       md_device_allocate_pinned(context, sizeof *m->x.damage, "halo check", (void **)&m->x.damage));
   m->x.damage->channel = -1;
   m->x.damage->out_of_turn = 0;
+  m->x.slot = -1;
   return md_device_allocate(context, 2 * sizeof *m->x.counters, "halo counters",
                             (void **)&m->x.counters);
 }
@@ -159,6 +165,7 @@ extern "C" bool md_device_message_from_peer(const md_device_messages *m, int c) 
 static void destroy(md_device_messages *m) {
   if (m->stream) cudaStreamSynchronize(m->stream);
   if (m->in) cudaStreamSynchronize(m->in);
+  if (m->late) cudaStreamSynchronize(m->late);
   md_device_peers_destroy(m->peers);
   md_device_free(m->buffer);
   md_device_free(m->x.counters);
@@ -169,6 +176,7 @@ static void destroy(md_device_messages *m) {
     if (e) cudaEventDestroy(e);
   if (m->stream) cudaStreamDestroy(m->stream);
   if (m->in) cudaStreamDestroy(m->in);
+  if (m->late) cudaStreamDestroy(m->late);
   delete m;
 }
 
@@ -241,6 +249,7 @@ extern "C" bool md_device_carrier_leads(void *state) {
 extern "C" md_status md_device_carrier_pack(md_context *context, void *state,
                                             const md_field *field) {
   md_device_messages *m = messages_of(state);
+  if (m->copied) m->x.slot = m->x.slot == 1 ? 0 : 1;
   const md_status packed = md_device_carrier_leads(state) ? run(context, m, field, true) : MD_OK;
   const md_status ordered =
       md_device_messages_order(context, m->event[READY], md_stream(), m->stream);
@@ -264,12 +273,20 @@ extern "C" md_status md_device_carrier_unpack(md_context *context, void *state, 
   md_device_messages *m = messages_of(state);
   if (m->bringing) MD_TRY(md_device_messages_order(context, m->event[BROUGHT], m->in, m->stream));
   m->bringing = false;
-  MD_TRY(m->copied ? md_device_messages_take(context, m, field) : run(context, m, field, false));
+  if (!m->copied) MD_TRY(run(context, m, field, false));
+  for (int k = 0; k < m->plan->channels && m->copied; k++)
+    MD_TRY(md_device_messages_take(context, m, field, m->turn[k], queue_of(m, k)));
+  if (m->copied && !m->pushes)
+    MD_TRY(md_device_messages_order(context, m->event[FILLED], m->late, m->stream));
   return md_device_carrier_verify(context, state);
 }
 
 extern "C" md_status md_device_carrier_join(md_context *context, void *state) {
   const md_device_messages *m = messages_of(state);
+  if (m->copied && !m->pushes) {
+    MD_TRY(md_device_messages_order(context, m->event[SENT], m->in, m->stream));
+    MD_TRY(md_device_messages_order(context, m->event[FILLED], m->late, m->stream));
+  }
   return md_device_messages_order(context, m->event[DONE], m->stream, md_stream());
 }
 

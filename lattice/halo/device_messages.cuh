@@ -10,7 +10,15 @@ extern "C" {
  * messages past a busy interior, share. */
 
 enum { SPINOR_REALS = 24 }; /* of a slice */
-enum { READY, DONE, BROUGHT, FETCHED /* and a channel */, EVENTS = FETCHED + MD_MOST_MESSAGES };
+enum {
+  READY,
+  DONE,
+  SENT,
+  FILLED,
+  BROUGHT,
+  FETCHED /* and a channel */,
+  EVENTS = FETCHED + MD_MOST_MESSAGES
+};
 
 struct md_device_messages {
   const md_halo_plan *plan;
@@ -21,14 +29,14 @@ struct md_device_messages {
    * (`pushes`). */
   bool copied, gathers, pushes;
   int runs[MD_MOST_MESSAGES]; /* of each surface, all of one length; 0: not a few */
+  int turn[MD_MOST_MESSAGES]; /* the channel whose message is copied first, and so on */
   exchange gather;            /* what the gathering kernel sees then: its messages are `buffer` */
   int push_blocks;
-  int lanes;      /* streams that `copied` messages are dealt out to: stream, in */
-  long long sent; /* exchanges of these kinds queued so far; a recording counts once */
-  char *buffer;   /* own messages; with peers what is gathered for the copy engines, or NULL */
+  char *buffer; /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
   int32_t *face[MD_PARITIES][MD_MOST_MESSAGES];
-  cudaStream_t stream, in; /* in: of copies from the host, or the second lane */
+  cudaStream_t stream, in; /* in: of copies from the host, or to peers */
+  cudaStream_t late;       /* where the zone is filled whose message comes last */
   cudaEvent_t event[EVENTS];
   bool bringing;
 };
@@ -48,10 +56,17 @@ static inline exchange_field view_of(const md_device_messages *m, const md_field
           plan->turned ? 2 : 0};
 }
 
+/* Where the zone is filled whose message is the k-th. */
+static inline cudaStream_t queue_of(const md_device_messages *m, int k) {
+  return !m->pushes && k > 0 && k + 1 == m->plan->channels ? m->late : m->stream;
+}
+
 /* Work queued on `later` from here on waits for what is queued on `earlier`. */
 md_status md_device_messages_order(md_context *context, cudaEvent_t event, cudaStream_t earlier,
                                    cudaStream_t later);
 
+/* Bytes of the values of channel c's message, behind which its scales lie. */
+size_t md_device_message_values(const md_device_messages *m, int c);
 /* Bytes of the messages of all channels. */
 size_t md_device_messages_bytes(const md_device_messages *m);
 /* Shares at most `most_blocks` blocks out among the channels of x in proportion to their messages,
@@ -61,8 +76,9 @@ int md_device_messages_divide(const md_device_messages *m, int most_blocks, doub
 
 /* Decides who carries messages to peers, and makes what they need. */
 md_status md_device_messages_choose(md_context *context, md_device_messages *m);
-/* Where `copied`, on the stream of the messages: sends the surfaces, of which `buffer` holds those
- * that had to be gathered; fills the zones. */
+/* Where `copied`: sends the surfaces, one message behind the other, of which `buffer` holds those
+ * that had to be gathered; fills the zone of channel c on the stream `queue`. */
 md_status md_device_messages_send(md_context *context, md_device_messages *m,
                                   const md_field *field);
-md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field);
+md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field,
+                                  int c, cudaStream_t queue);

@@ -224,6 +224,18 @@ md_status md_halo_arrive(md_halo *halo, md_field *field) {
   return md_defer(halo->context, halo->transport->end(halo->context, halo->state, field));
 }
 
+bool md_halo_in_turn(const md_halo *halo) {
+  const md_halo_plan *plan = &halo->plan;
+  return halo->state && halo->transport->in_turn && halo->transport->in_turn(halo->state) &&
+         plan->channels == 2 && plan->channel[0].direction + MD_DIMS == plan->channel[1].direction;
+}
+
+md_status md_halo_arrive_next(md_halo *halo, int k, md_halo_arrivals *arrivals, int *direction,
+                              void **queue) {
+  return md_defer(halo->context, halo->transport->end_next(halo->context, halo->state, k, arrivals,
+                                                           direction, queue));
+}
+
 void *md_halo_queue(const md_halo *halo) {
   const bool apart = halo->state && halo->transport->queue;
   return apart ? halo->transport->queue(halo->state) : NULL;

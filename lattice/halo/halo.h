@@ -53,6 +53,13 @@ md_status md_halo_end(md_halo *halo, md_field *field);
  * was queued there. */
 md_status md_halo_arrive(md_halo *halo, md_field *field);
 void *md_halo_queue(const md_halo *halo);
+/* Whether two messages, for the zones ahead and behind along one dimension, come one after the
+ * other and can be read where they arrive. Then md_halo_arrive_next, k = 0 and 1, may be called in
+ * place of md_halo_arrive: for what is queued on *queue from then on, the message for the zone in
+ * *direction lies where *arrivals says, of which no more is to be awaited. No zone is filled. */
+bool md_halo_in_turn(const md_halo *halo);
+md_status md_halo_arrive_next(md_halo *halo, int k, md_halo_arrivals *arrivals, int *direction,
+                              void **queue);
 md_status md_halo_join(md_halo *halo);
 /* Between begin and join in place of arrive, for a kernel that takes the messages where they
  * arrive: says where. The zones are not filled. *found is false where arrive must be called, always

@@ -44,6 +44,13 @@ typedef struct md_transport {
   bool (*leads)(void *state); /* whether `begin` queues a kernel on the stream of all work that lets
                                  the next one start once all before it has ended */
   md_status (*join)(md_context *context, void *state);
+  /* Whether messages come one after another, of which kernels read the entries where they arrive.
+   * Then `end_next`, for k = 0 up to the number of channels, may be called in place of `end`: work
+   * queued on the stream *queue from then on finds a message there, that in *direction, where
+   * *arrivals says. The zones are not filled. NULL: no. Local. */
+  bool (*in_turn)(void *state);
+  md_status (*end_next)(md_context *context, void *state, int k, md_halo_arrivals *arrivals,
+                        int *direction, void **queue);
   /* In place of `end`: says where the messages of the exchange that has begun arrive. *found is
    * false, and NULL, where they must go through `end`. Local. */
   md_status (*arrivals)(md_context *context, void *state, md_halo_arrivals *arrivals, bool *found);
