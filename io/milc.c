@@ -136,9 +136,8 @@ static md_status describe_fnal(const md_header_input *s) {
 }
 
 static bool keeps_stamp(const char *name, const char *text, size_t *used) {
-  (void)text;
   (void)used;
-  return strcmp(name, stamp_name) == 0;
+  return strcmp(name, stamp_name) == 0 && strlen(text) <= STAMP;
 }
 
 static bool keeps_none(const char *name, const char *text, size_t *used) {
@@ -160,7 +159,7 @@ static void put_head(char *head, uint32_t magic, const int dims[MD_DIMS], const 
   put_word(head, 0, magic);
   for (int d = 0; d < MD_DIMS; d++) put_word(head, 1 + d, (uint32_t)dims[d]);
   if (stamp)
-    snprintf(head + STAMP_AT, STAMP, "%s", stamp);
+    memcpy(head + STAMP_AT, stamp, strnlen(stamp, STAMP));
   else
     strftime(head + STAMP_AT, STAMP, "%a %b %d %H:%M:%S %Y", gmtime_r(&now, &calendar));
 }

@@ -50,6 +50,9 @@ static md_status run_command(md_context *context, int argc, char **argv) {
   take_help(argc, argv);
   const char *name = argc > 1 ? argv[1] : "--help";
   if (strcmp(name, "--help") == 0 || strcmp(name, "--version") == 0) {
+    if (argc > 2)
+      return md_fail(context, MD_INPUT, "%s stands alone, got '%.200s'; leave that out", name,
+                     argv[2]);
     if (context->rank == 0 && strcmp(name, "--version") == 0)
       printf("minidirac %s (%s)\n", MD_VERSION, MD_COMMIT);
     if (context->rank == 0 && strcmp(name, "--help") == 0) print_usage(argc > 1 ? stdout : stderr);

@@ -21,6 +21,8 @@
  * otherwise. On a GPU too the links are the same to the last bit for every rank grid. */
 typedef struct md_heatbath md_heatbath;
 
+#define MD_BETA_MOST 1e6
+
 /* Work space for sweeps over `gauge`, links on the host, which must have exchanged halos and
  * outlive it: on the host, or on the device, where the links are copied to; MD_ENVIRONMENT where
  * the build or the machine has none. Collective. */

@@ -8,6 +8,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <float.h>
 #include <ini.h>
 #include <limits.h>
 #include <math.h>
@@ -79,10 +80,11 @@ static md_status read_number(md_context *context, const md_option *option, const
   const md_number found = integer
                               ? md_number_integer(word, lowest(option), highest(option), integer)
                               : md_number_real(word, least, most, real);
+  const int digits = integer ? DBL_DIG + 1 : 6;
   if (found == MD_NUMBER_OK) return MD_OK;
   if (found == MD_NUMBER_OUTSIDE)
-    return md_fail(context, MD_INPUT, "%s must lie in %g to %g, got %.200s", label, option->low,
-                   option->high, word);
+    return md_fail(context, MD_INPUT, "%s must lie in %.*g to %.*g, got %.200s", label, digits,
+                   option->low, digits, option->high, word);
   return md_fail(context, MD_INPUT, "%s must be %s, got '%.200s'", label, kinds[option->type],
                  word);
 }
@@ -285,9 +287,11 @@ static md_status check_head(const deck *d, const char *line) {
                  d->path, d->line, section, command);
 }
 
-/* fgets from the text, which counts lines. */
+/* fgets from the text, which counts lines. Without the blanks in front, by which inih would take a
+ * line for the rest of the one before. */
 static char *read_line(char *buffer, int bytes, void *user) {
   deck *d = user;
+  d->next += strspn(d->next, " \t\v\f");
   if (*d->next == '\0') return NULL;
   const size_t length = strcspn(d->next, "\n"), room = (size_t)bytes - 1;
   d->line++;

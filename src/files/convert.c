@@ -1,3 +1,4 @@
+#include "base/memory_need.h"
 #include "base/text.h"
 #include "commands.h"
 #include "io/lattice_file.h"
@@ -133,6 +134,12 @@ static md_status save(md_context *context, const convert_options *o, const md_la
   return status;
 }
 
+/* Of links that are not in SU(3) ILDG knows nothing: their records make the file a SciDAC one. */
+static const char *written_format(const md_lattice_format *format, md_link_kind kind) {
+  const char *name = md_lattice_format_name(format);
+  return strcmp(name, "ildg") == 0 && kind != MD_LINKS_THIN ? "scidac" : name;
+}
+
 static md_status convert_links(md_context *context, const convert_options *o, md_report *report) {
   const md_lattice_format *format = NULL;
   md_lattice_info info = {0};
@@ -143,17 +150,18 @@ static md_status convert_links(md_context *context, const convert_options *o, md
                                            &geometry, &gauge, &info);
   if (status == MD_OK) {
     const md_precision precision = precision_to_write(context, o, format, &info.header);
+    const char *name = written_format(format, info.header.label.kind);
     md_gauge_observables written = info.observables;
     const md_lattice_output like = {
         .format = format, .precision = precision, .label = info.header.label, .written = &written};
     status = save(context, o, &info, &like, &gauge, report);
     md_report_geometry(report, geometry);
     md_report_add(report->root, "in=%s out=%s format=%s links=%s precision=%s plaquette=%g", o->in,
-                  o->out, md_lattice_format_name(format), md_link_kind_name(info.header.label.kind),
+                  o->out, name, md_link_kind_name(info.header.label.kind),
                   md_precision_name(precision), written.plaquette);
     if (status == MD_OK)
-      md_say(context, "%s: %s, %s precision, plaquette %.15g\n", o->out,
-             md_lattice_format_name(format), md_precision_name(precision), written.plaquette);
+      md_say(context, "%s: %s, %s precision, plaquette %.15g\n", o->out, name,
+             md_precision_name(precision), written.plaquette);
     md_gauge_destroy(&gauge);
     md_geometry_destroy(geometry);
   }
@@ -238,6 +246,15 @@ static void drop_of_solution(md_context *context, const convert_options *o,
             o->in);
 }
 
+static md_status require_memory(md_context *context, const md_geometry *geometry,
+                                const md_field_shape *shape, int fields) {
+  enum { BUFFERS = 16 << 20 }; /* a slab of the reader or of the writer */
+  const int64_t all = fields * md_field_bytes(geometry, shape);
+  const int64_t buffers = all / 2 < BUFFERS ? all / 2 : BUFFERS;
+  const md_memory_need need = {.host = md_geometry_bytes(geometry) + all + buffers};
+  return md_memory_require(context, &need, "convert");
+}
+
 static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_lattice_format *format, const md_lattice_info *info,
                                const md_geometry *geometry, md_report *report) {
@@ -258,7 +275,10 @@ static md_status copy_solution(md_context *context, const convert_options *o,
   from.lattice = md_file_texts_find(&info->notes.texts, "lattice");
   const md_backend_request kind = {.action = named_action(&words), .n_rhs = n_rhs};
   const int count = md_provenance_append(&from, attributes, words.count);
-  md_status status = md_host_fields(context, geometry, &kind, x);
+  const md_field_shape shape = {
+      .precision = MD_DOUBLE, .components = md_action_reals(kind.action), .n_rhs = n_rhs};
+  md_status status = require_memory(context, geometry, &shape, 2 * MD_PARITIES);
+  if (status == MD_OK) status = md_host_fields(context, geometry, &kind, x);
   if (status == MD_OK) status = md_host_fields(context, geometry, &kind, b);
   if (status == MD_OK) status = md_propagator_read(context, o->in, x, NULL, 0);
   if (status == MD_OK) status = get_sources(context, o, info, &words, n_rhs, b, &sources);
@@ -282,6 +302,9 @@ static md_status copy_modes(md_context *context, const convert_options *o,
   md_modes_info info;
   md_modes modes;
   MD_TRY(md_modes_describe(context, o->in, &info));
+  const md_field_shape shape = {
+      .precision = info.store, .components = info.components, .n_rhs = 1, .scaled = true};
+  MD_TRY(require_memory(context, geometry, &shape, info.count));
   MD_TRY(md_modes_read(context, o->in, geometry, &info.label, &info, info.count, MD_HOST, &modes));
   info.keep_old = !o->force;
   if (o->precision) info.store = (md_precision)md_precision_of(o->precision);
@@ -316,6 +339,11 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
                    "%s: links, solutions or modes can be converted, the content of this one is: %s",
                    o->in, content);
   MD_TRY(md_vectors_format_find(context, o->out, o->format, &format));
+  if (!modes && o->precision && strcmp(o->precision, "single") == 0 &&
+      strcmp(md_lattice_format_name(format), "hdf5") == 0)
+    return md_fail(context, MD_INPUT,
+                   "hdf5 files hold solutions in double, got --precision single; leave it out, or "
+                   "take scidac");
   if (info->notes.run_count > 0 && md_vectors_count(info, true) == 0)
     return md_fail(context, MD_INPUT, "%s must hold a vector on all sites, got none", o->in);
   memcpy(request.global, info->header.dims, sizeof request.global);

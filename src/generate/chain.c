@@ -146,7 +146,7 @@ static md_status run_sweeps(md_context *context, const md_generate_request *r,
     md_say(context, "%8lld %16.12f %16.12f %16.12f\n", c->from.sweeps + sweep + 1, now.mean,
            now.space_space, now.space_time);
     md_progress_update(&progress, (double)(sweep + 1) / (double)r->sweeps, "sweep %lld of %lld",
-                       sweep + 1, r->sweeps);
+                       c->from.sweeps + sweep + 1, c->from.sweeps + r->sweeps);
     status = save_numbered(context, r, c, heatbath, gauge);
     if (md_interrupted_now(context) || c->unsaved != MD_OK) break;
   }
@@ -185,11 +185,11 @@ md_status md_chain_run(md_context *context, const md_generate_request *r, md_gau
   free(times_s);
   if (status == MD_OK && isfinite(c->error))
     md_say(context, "plaquette %s (mean after sweep %lld, blocked error)\n",
-           md_format_error(c->mean, c->error, text), r->discard);
+           md_format_error(c->mean, c->error, text), c->from.sweeps + r->discard);
   else if (status == MD_OK && isfinite(c->mean))
     md_say(context,
            "plaquette %.6f (mean after sweep %lld; an error needs two sweeps or more after "
            "--discard)\n",
-           c->mean, r->discard);
+           c->mean, c->from.sweeps + r->discard);
   return status;
 }

@@ -129,24 +129,28 @@ static md_status load_start(md_context *context, md_generate_request *r, md_geom
 }
 
 static md_status require_memory(md_context *context, const md_generate_request *r,
-                                const md_layout_request *layout) {
-  md_geometry plan;
-  MD_TRY(md_geometry_plan(context, layout, &plan));
-  md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
+                                const md_geometry *plan) {
+  md_memory_need need = {.host = md_lattice_load_bytes(plan)};
   if (is_word(r->start, "heatbath")) {
-    if (r->space == MD_HOST) need.host += md_heatbath_bytes(&plan);
-    if (r->space == MD_DEVICE) need.device += md_heatbath_device_bytes(&plan);
+    if (r->space == MD_HOST) need.host += md_heatbath_bytes(plan);
+    if (r->space == MD_DEVICE) need.device += md_heatbath_device_bytes(plan);
   }
   return md_memory_require(context, &need, "generate");
 }
 
 static md_status make_start(md_context *context, md_generate_request *r, md_geometry **geometry,
                             md_gauge *gauge, md_chain *c) {
-  if (starts_from_file(r)) return load_start(context, r, geometry, gauge, c);
+  md_geometry plan;
+  if (starts_from_file(r)) {
+    MD_TRY(md_lattice_plan(context, r->from, r->common.grid, &plan, NULL));
+    MD_TRY(require_memory(context, r, &plan));
+    return load_start(context, r, geometry, gauge, c);
+  }
   md_layout_request layout = {0};
   memcpy(layout.global, r->dims, sizeof layout.global);
   memcpy(layout.grid, r->common.grid, sizeof layout.grid);
-  MD_TRY(require_memory(context, r, &layout));
+  MD_TRY(md_geometry_plan(context, &layout, &plan));
+  MD_TRY(require_memory(context, r, &plan));
   MD_TRY(md_geometry_create(context, &layout, geometry));
   MD_TRY(md_agree(context, md_gauge_create(context, *geometry, gauge)));
   const char *start = is_word(r->start, "heatbath") ? r->from : r->start;
@@ -196,13 +200,14 @@ static md_status keep_chain(md_context *context, const md_generate_request *r, m
 static md_status fail_interrupted(md_context *context, const md_generate_request *r,
                                   const md_chain *c) {
   const char *name = md_interrupt_name(context);
+  const long long before = c->from.sweeps, sweep = before + c->done, last = before + r->sweeps;
   if (r->checkpoint)
     return md_fail(context, MD_ENVIRONMENT, "%s ended the chain after sweep %lld of %lld", name,
-                   c->done, r->sweeps);
+                   sweep, last);
   return md_fail(context, MD_ENVIRONMENT,
                  "%s ended the chain after sweep %lld of %lld, %s is not written; with "
                  "--checkpoint FILE the links are kept",
-                 name, c->done, r->sweeps, r->output);
+                 name, sweep, last, r->output);
 }
 
 /* A state replaces one of the same chain alone. */
@@ -216,6 +221,7 @@ static md_status check_checkpoint(md_context *context, const md_generate_request
   if (there && status == MD_OK)
     status = md_agree(context, md_chain_find(context, &info.notes.texts, &old));
   const bool same = status == MD_OK && old.found && old.beta == r->beta && old.seed == r->seed &&
+                    old.overrelax == r->overrelax &&
                     memcmp(info.header.dims, geometry->global, sizeof info.header.dims) == 0;
   free(old.plaquettes);
   md_lattice_info_destroy(&info);
@@ -305,7 +311,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
                 .file = MD_FILE_INPUT),
       MD_IGNORE_CHECKSUM_OPTION(r.ignore_checksum),
       MD_OPTION(REAL, "beta", &r.beta, "B", "6/g^2 of the Wilson action [6.0]", .low = 0.0,
-                .high = MD_BETA_MOST),
+                .high = MD_BETA_MOST, .group = MD_GROUP_PHYSICS),
       MD_OPTION(INTEGER, "sweeps", &r.sweeps, "N", "heatbath sweeps [100]", .low = 1, .high = 1e8),
       MD_OPTION(INTEGER, "overrelax", &r.overrelax, "N", "overrelaxation updates in each sweep [4]",
                 .low = 0, .high = MD_OVERRELAX_MOST),

@@ -22,7 +22,6 @@ typedef struct md_generate_request {
 } md_generate_request;
 
 /* Of the options, and of what a file says in their place. */
-#define MD_BETA_MOST 1e6
 enum { MD_OVERRELAX_MOST = 1000 };
 
 /* What a lattice file says of the chain that made it, in the text "minidirac chain": beta=B seed=S

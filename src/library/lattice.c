@@ -154,8 +154,9 @@ md_status md_lattice_sweep(md_lattice *lattice, const md_chain_request *request)
   md_heatbath *heatbath = NULL;
   md_space space;
   MD_TRY(md_space_word(context, request->space, &space));
-  if (!(request->beta >= 0.0 && request->beta <= 1000.0))
-    return md_fail(context, MD_INPUT, "beta must be within 0..1000, got %g", request->beta);
+  if (!(request->beta >= 0.0 && request->beta <= MD_BETA_MOST))
+    return md_fail(context, MD_INPUT, "beta must be within 0..%g, got %g", MD_BETA_MOST,
+                   request->beta);
   if (request->sweeps < 1 || request->overrelax < 0)
     return md_fail(context, MD_INPUT,
                    "sweeps must be 1 at least and overrelax not negative, got %d and %d",

@@ -131,8 +131,8 @@ static md_status make(md_context *context, const request *r, result *made) {
   md_lattice_info_destroy(&info);
   MD_TRY(status);
   md_memory_need need = {0};
-  if (r->smear.space == MD_HOST) md_smear_need(made->geometry, &r->smear, &need);
-  status = md_memory_require(context, &need, "smear"); /* on a GPU md_smear says what is missing */
+  md_smear_need(made->geometry, &r->smear, &need);
+  status = md_memory_require(context, &need, "smear");
   if (status == MD_OK) say_head(context, r, made->geometry, plaquette);
   if (status == MD_OK) status = md_lattice_identity(context, &thin, made->thin_links);
   if (status == MD_OK && r->reunitarize)

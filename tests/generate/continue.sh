@@ -23,6 +23,7 @@ for format in h5 lime nersc; do
 done
 # The measurements of the chain stay with its file, those before this run apart.
 on 1 generate --from whole.000002.h5 --sweeps 4 -o rest.h5 --force --quiet --json rest.json || complain "exit $?"
+on 1 generate --from whole.000002.h5 --sweeps 4 -o rest.h5 --force >out && grep -q '(mean after sweep 4,' out || complain "sweeps: $(cat out)"
 all="$(key plaquettes_before rest.json), $(key plaquette_history rest.json)"
 close "[${all//[\[\]]/}]" "$(key plaquette_history whole.json)" 1e-13 || complain "plaquettes: $all"
 on 1 info rest.h5 --json i.json --quiet

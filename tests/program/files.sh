@@ -124,6 +124,7 @@ cp a.h5 theirs.h5
 refuses 2 '--checkpoint replaces a state of this chain alone, but theirs.h5 holds other data; add --force' 1 \
   generate --dims 4x4x4x4 --sweeps 1 -o g2.h5 --checkpoint theirs.h5
 refuses 2 '--checkpoint replaces a state of this chain alone' 2 generate --dims 4x4x4x4 --sweeps 1 --seed 2 -o g2.h5 --checkpoint g.h5
+refuses 2 '--checkpoint replaces a state of this chain alone' 1 generate --dims 4x4x4x4 --sweeps 1 --overrelax 2 -o g2.h5 --checkpoint g.h5
 cmp -s a.h5 theirs.h5 || complain "a refused chain replaced a lattice"
 on 1 generate --dims 4x4x4x4 --sweeps 1 --quiet -o g2.h5 --checkpoint g.h5 || complain "a state of the same chain: exit $?"
 

@@ -15,7 +15,14 @@ on 1 info a.h5 --quiet --json r.json || complain "info: exit $?"
 near 0.7 1.1 info
 on 1 convert a.h5 b.lime --quiet --json r.json || complain "convert: exit $?"
 near 0.7 1.1 convert
+on 1 generate --from a.h5 --sweeps 1 -o from.h5 --precision single --quiet --json r.json 2>err || complain "generate --from: $(cat err)"
+near 0.7 1.2 "generate --from"
+on 1 solve a.h5 --mass 1 --tol 0.01 --source random:1 --rhs 4 --output s.h5 --quiet && on 1 convert s.h5 s.lime --quiet --json r.json 2>err || complain "convert: exit $?"
+near 0.7 1.1 "convert, solutions"
 on 1 eigen small.h5 --modes 6 --tol 1e-4 --store half --output low.h5 --quiet || complain "eigen: exit $?"
+on 1 eigen small.h5 --modes 24 --max-restarts 1 --output modes.h5 --store double --quiet 2>err
+on 1 convert modes.h5 modes.lime --quiet --json r.json || complain "convert: exit $?"
+near 0.7 1.3 "convert, modes"
 # Light masses bring deflation on the way, of other directions in block CG, and refinements to what a
 # solve takes.
 while read -r options; do

@@ -65,6 +65,10 @@ refuses 2 '--action has no effect with --kernel matvec' 1 bench dirac --kernel m
 refuses 2 '--rhs has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --rhs 4
 refuses 2 '--counts has no effect with --kernel stencil' 1 bench dirac --counts 64
 refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
+refuses 2 'seed must lie in 0 to 9007199254740992, got -1' 1 generate --seed -1
+refuses 2 "[-]-version stands alone, got 'x'; leave that out" 2 --version x
+refuses 2 "[-]-help stands alone, got 'solve'" 1 --help solve
+refuses 2 '--vectors has no effect without a random source' 2 measure --lattices "$lattice" --masses 0.5 --vectors 3 --output "$work/v.h5"
 refuses 2 "bench copy does not know the option '--grid'" 2 bench copy --grid 1x1x1x2
 for kind in copy transpose shift gemv; do
   refuses 2 "bench $kind does not know the option '--grid'" 1 bench $kind --grid 1x1x1x1
@@ -76,6 +80,8 @@ refuses 2 'mass.2 . shift > 0, got -0.01 for mass 0.1; the square root is a mass
 refuses 2 'got 1e.12 for mass 0.1; the square root is a mass' 1 $s --solver multishift --shifts 0,1e12
 refuses 2 'mass must lie in 1e-06 to 100, got 0' 1 bench solver --dims 4x4x4x4 --mass 0.1,0
 refuses 2 "shapes takes MxNxK .*got '4x4x18446744073709551617'" 1 bench gemm --shapes 4x4x18446744073709551617
+printf '[solve]\n    lattice = %s\n\n\t mass = 0.5\n' "$lattice" >"$work/deck.ini"
+on 1 solve --config "$work/deck.ini" --quiet || complain "a deck of indented lines: exit $?"
 printf '; a deck\nlattice = %s\nmass = heavy\n' "$lattice" >"$work/deck.ini"
 refuses 2 "deck .*deck.ini, line 3: mass must be a finite number, got 'heavy'" 2 solve --config "$work/deck.ini"
 printf 'shapes = 3x4\n' >"$work/gemm.ini"

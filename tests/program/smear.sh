@@ -32,7 +32,8 @@ for file in fat long; do
     || complain "$file links differ on two ranks"
 done
 [ "$(key format "$work/long.json")" = '"scidac"' ] || complain "long links are not in a SciDAC file"
-on 1 convert "$fat" "$work/copy.lime" --quiet || complain "convert: exit $?"
+on 1 convert "$fat" "$work/copy.lime" --quiet --json "$work/convert.json" || complain "convert: exit $?"
+[ "$(key format "$work/convert.json")" = '"scidac"' ] || complain "convert: format $(key format "$work/convert.json")"
 on 1 info "$work/copy.lime" --json "$work/copy.json" --quiet
 [ "$(key made "$work/copy.json")" = '"hisq, naik-epsilon 0"' ] || complain "convert lost what the links are"
 # Reports of files in single precision have the means of the links that were written.

@@ -60,6 +60,9 @@ on 1 convert n.lime o.milc --format milc --quiet 2>err || complain "to MILC: exi
 grep -q 'no place for these texts.*ildg-data-lfn' err || complain "MILC: $(cat err)"
 stamp=$(said o.milc 'milc time_stamp')
 [ -n "$stamp" ] || complain "no time stamp"
+cp o.milc long.milc && printf 'A%.0s' {1..64} | dd of=long.milc bs=1 seek=20 conv=notrunc 2>dd.err || complain "dd: $(cat dd.err)"
+converts long.milc longer.milc
+[ "$(said longer.milc 'milc time_stamp' | wc -c)" = 65 ] || complain "a stamp of 64: '$(said longer.milc 'milc time_stamp')'"
 sleep 1
 on 1 convert o.milc p.milc --format milc --quiet
 [ "$(said p.milc 'milc time_stamp')" = "$stamp" ] || complain "another time stamp"
