@@ -153,11 +153,13 @@ def rows_of(report, name, without):
 
 def timed(row):
     """Median and relative noise of a row's time; None where it was not timed."""
-    median = next((number(row[key]) for key in TIMES if number(row.get(key))), None)
+    name = next((key for key in TIMES if number(row.get(key))), None)
+    median = number(row[name]) if name else None
     if median is None or median <= 0:
         return None
     mean, spread = number(row.get("seconds_mean")), number(row.get("seconds_std"))
-    low, high = number(row.get("seconds_min")), number(row.get("seconds_max"))
+    kind = name if name == "seconds_kernel" else "seconds"
+    low, high = number(row.get(f"{kind}_min")), number(row.get(f"{kind}_max"))
     if mean is not None and spread is not None:  # two deviations where no longest time is told
         low, high = (mean - spread if low is None else low), (mean + spread if high is None else high)
     noise = (high - low) / 2 / median if low is not None and high is not None else 0.0
@@ -169,6 +171,12 @@ def failed(row):
     excess = number(row.get("excess"))
     judged = "excess" in row and row.get("checked") != "off"
     return row.get("converged") is False or judged and (excess is None or excess > 1)
+
+
+def broken_down(report):
+    """How many solves broke down: they have no row."""
+    skipped = report.get("skipped")
+    return sum(isinstance(one, dict) and one.get("failed") is True for one in skipped) if isinstance(skipped, list) else 0
 
 
 def slowness(row, keys):
@@ -184,17 +192,19 @@ def slowness(row, keys):
 
 
 def rebase(old, new):
-    """Where two reports give speed-ups over different rows of a part and mass, those over the first that both have."""
+    """Where two reports give speed-ups over different rows of a part and mass, those over the first that both have.
+    A row that missed its tolerance has none, and none is over it."""
     def group_of(row):
         return tuple(shown(row.get(key)) for key in ("part", "mass"))
 
     firsts, bases = [{}, {}], {}
     for found, rows in zip(firsts, (old, new)):
         for identity, row in rows.items():
-            found.setdefault(group_of(row), identity)
+            if number(row.get("speedup")):
+                found.setdefault(group_of(row), identity)
     for identity in [identity for identity in old if identity in new]:
         rows, group = (old[identity], new[identity]), group_of(old[identity])
-        if firsts[0][group] != firsts[1].get(group) and all(number(row.get("speedup")) for row in rows):
+        if firsts[0].get(group) != firsts[1].get(group) and all(number(row.get("speedup")) for row in rows):
             base = bases.setdefault(group, [row["speedup"] for row in rows])
             for row, of_base in zip(rows, base):
                 row["speedup"] /= of_base
@@ -268,6 +278,9 @@ def compare(old_name, new_name, threshold, ratios):
     missing += [f"only in NEW: {short[i]}" for i in new if i not in old]
     failures = new_report.get("pass") is False and old_report.get("pass") is not False
     missing += ["failed in NEW: a check of the suite"] * failures
+    more = broken_down(new_report) > broken_down(old_report)
+    missing += ["failed in NEW: a solve that broke down"] * more
+    failures += more
     for identity in both:
         a, b = measure(old[identity]), measure(new[identity])
         broken = failed(new[identity]) and not failed(old[identity])

@@ -22,10 +22,18 @@ static double read_file(const char *folder, const char *domain, const char *name
   return 1e-6 * value;
 }
 
-/* Whole processors only, "intel-rapl:0": those below, "intel-rapl:0:1", are parts of them. */
-static bool is_processor(const char *name) {
-  const char *colon = strchr(name, ':');
-  return strncmp(name, "intel-rapl", 10) == 0 && colon && !strchr(colon + 1, ':');
+/* Whole processors only, "intel-rapl:0" that is named package-0: those below, "intel-rapl:0:1", are
+ * parts of them, and others, "intel-rapl-mmio:0" or one named psys, count the same once more. */
+static bool is_processor(const char *folder, const char *domain) {
+  static const char kind[] = "intel-rapl:";
+  char path[PATH_MAX], name[16] = "";
+  if (strncmp(domain, kind, sizeof kind - 1) != 0) return false;
+  if (domain[sizeof kind - 1 + strspn(domain + sizeof kind - 1, "0123456789")]) return false;
+  snprintf(path, sizeof path, "%.3000s/%.128s/name", folder, domain);
+  FILE *file = fopen(path, "r");
+  const bool told = file && fgets(name, sizeof name, file);
+  if (file) fclose(file);
+  return !told || strncmp(name, "package", 7) == 0;
 }
 
 bool md_energy_processors(const char *root, md_energy *now) {
@@ -34,7 +42,7 @@ bool md_energy_processors(const char *root, md_energy *now) {
   DIR *folder = opendir(name);
   bool told = true;
   for (const struct dirent *entry; folder && told && (entry = readdir(folder));) {
-    if (!is_processor(entry->d_name) || now->domains == MD_ENERGY_DOMAINS) continue;
+    if (!is_processor(name, entry->d_name) || now->domains == MD_ENERGY_DOMAINS) continue;
     const double joules = read_file(name, entry->d_name, "energy_uj");
     if (joules < 0.0)
       snprintf(now->cpu_reason, sizeof now->cpu_reason, "%s/%.64s/energy_uj cannot be read: %s",

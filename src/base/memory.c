@@ -112,13 +112,13 @@ void md_memory_return_to(md_context *context, md_memory_need mark) {
 
 md_status md_memory_foresee(md_context *context, md_status (*work)(md_context *context, void *user),
                             void *user, md_memory_need *need) {
-  md_memory_count count = {{0}, {0}};
+  md_memory_count count = {{0}, {0}}, *outer = context->count;
   const bool quiet = context->quiet;
   context->count = &count;
   context->quiet = true;
   const md_status status = work(context, user);
   context->quiet = quiet;
-  context->count = NULL;
+  context->count = outer;
   *need = count.most;
   return status;
 }

@@ -41,8 +41,8 @@ void md_count_memory(md_context *context, md_memory_need more);
 md_memory_need md_memory_mark(const md_context *context);
 void md_memory_return_to(md_context *context, md_memory_need mark);
 
-/* *need = the most that `work`, as a dry run without a word, holds at once. Its status; collective
- * if it is. */
+/* *need = the most that `work`, as a dry run without a word, holds at once; a dry run around it
+ * does not count that. Its status; collective if it is. */
 md_status md_memory_foresee(md_context *context, md_status (*work)(md_context *context, void *user),
                             void *user, md_memory_need *need);
 

@@ -82,15 +82,16 @@ typedef struct planned {
 } planned;
 
 static md_status dry_run(md_context *context, void *user) {
-  const planned *p = user;
+  planned *p = user;
   const md_bench_links_request *r = p->request;
   const md_geometry *g = &p->geometry;
   md_backend_request exact = {.precision = MD_DOUBLE, .n_rhs = r->n_rhs};
-  md_gauge field[MD_MOST_LINK_FIELDS] = {0};
+  md_action_links made = {.geometry = &p->geometry, .action = md_physics_action(r->physics)};
+  md_memory_need least = {0};
   md_physics_apply(r->physics, &exact);
   md_count_memory(context, (md_memory_need){.host = md_geometry_bytes(g)});
   for (int f = 0; f < md_action_get(exact.action)->fields; f++)
-    MD_TRY(md_gauge_create(context, g, &field[f]));
+    MD_TRY(md_gauge_create(context, g, &made.field[f]));
   const md_memory_need links = md_memory_mark(context);
   if (r->sweeps > 0)
     md_count_memory(context, r->sweeps_in == MD_HOST
@@ -100,11 +101,13 @@ static md_status dry_run(md_context *context, void *user) {
   for (int k = 0; k < 2 && r->n_rhs > 0; k++) {
     md_dirac oracle;
     md_field unused;
-    MD_TRY(md_dirac_create(context, field, "cpu_ref", &exact, &oracle));
+    MD_TRY(md_dirac_create(context, made.field, "cpu_ref", &exact, &oracle));
     for (int f = 0; f < 2 * MD_PARITIES; f++)
       MD_TRY(md_dirac_field(context, &oracle, f % MD_PARITIES, &unused));
     md_dirac_destroy(&oracle);
   }
+  if (r->least) MD_TRY(r->least(&made, r->user, &least));
+  md_count_memory(context, least);
   return MD_OK;
 }
 
@@ -144,7 +147,6 @@ md_status md_bench_links_make(md_context *context, const md_bench_links_request 
   md_memory_need need;
   md_geometry *geometry;
   md_gauge thin;
-  if (reads && r->n_rhs == 0) return md_action_links_load(context, &files, links);
   MD_TRY(reads ? md_action_links_plan(context, &files, &p.geometry)
                : md_geometry_plan(context, &layout, &p.geometry));
   MD_TRY(md_memory_foresee(context, dry_run, &p, &need));

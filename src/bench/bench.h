@@ -31,9 +31,12 @@ typedef struct md_bench_links_request {
   long long sweeps; /* of heatbath from unit links; 0: uniform links, far from a thermal spectrum */
   int overrelax;    /* updates behind each sweep */
   /* Memory is required also for cpu_ref and its fields, for a first case of as many right-hand
-   * sides and for about as much as its hop moves, to measure the bandwidth of. 0: what a case needs
-   * beyond the links is compared when it begins. */
+   * sides and for about as much as its hop moves, to measure the bandwidth of; 0: for none. */
   int n_rhs;
+  /* And for the smallest case of many: in a dry run with links that have no data. What each needs
+   * is compared again when it begins. NULL: none. */
+  md_status (*least)(const md_action_links *links, void *user, md_memory_need *need);
+  void *user;
 } md_bench_links_request;
 
 /* At the root of a report the transport of its rows, or a list of those that they have. Local. */
@@ -49,7 +52,7 @@ md_status md_bench_links_make(md_context *context, const md_bench_links_request 
 
 /* The list of operators of a benchmark's --operators: BACKEND, BACKEND:PACKING or
  * BACKEND:PACKING:REALS, where REALS is what a link is stored in. */
-enum { MD_BENCH_OPERATORS = 16, MD_BENCH_OPERATOR_BYTES = 256 };
+enum { MD_BENCH_OPERATORS = 16, MD_BENCH_OPERATOR_BYTES = 1024 };
 
 typedef struct md_bench_operators {
   struct {

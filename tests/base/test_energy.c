@@ -2,6 +2,8 @@
 #include "support.h"
 
 #include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 /* Differences of counters that began anew between two readings, summed over processors and ranks;
@@ -41,6 +43,42 @@ static void number_or_reason(void **state) {
   if (!now.has_gpu) assert_true(strlen(now.gpu_reason) > 0);
 }
 
+static void put_domain(const char *root, const char *domain, const char *name) {
+  char path[400];
+  snprintf(path, sizeof path, "mkdir -p %s/sys/class/powercap/%s", root, domain);
+  assert_int_equal(system(path), 0);
+  const char *const files[][2] = {
+      {"name", name}, {"energy_uj", "7000000"}, {"max_energy_range_uj", "262143000000"}};
+  for (int i = 0; i < 3; i++) {
+    snprintf(path, sizeof path, "%s/sys/class/powercap/%s/%s", root, domain, files[i][0]);
+    FILE *file = fopen(path, "w");
+    assert_non_null(file);
+    fprintf(file, "%s\n", files[i][1]);
+    fclose(file);
+  }
+}
+
+/* A processor counts once: not its parts, nor by another way to the same counter, nor with the
+ * platform around it. */
+static void processors_count_once(void **state) {
+  md_context *context = *state;
+  char root[] = "/tmp/minidirac-energy-XXXXXX", command[64];
+  md_energy now = {0};
+  if (context->rank > 0) return;
+  assert_non_null(mkdtemp(root));
+  put_domain(root, "intel-rapl:0", "package-0");
+  put_domain(root, "intel-rapl:0:0", "core");
+  put_domain(root, "intel-rapl:1", "psys");
+  put_domain(root, "intel-rapl:2", "package-1");
+  put_domain(root, "intel-rapl-mmio:0", "package-0");
+  assert_true(md_energy_processors(root, &now));
+  assert_int_equal(now.domains, 2);
+  assert_true(fabs(now.joules[0] - 7.0) < 1e-9);
+  snprintf(command, sizeof command, "rm -r %s", root);
+  assert_int_equal(system(command), 0);
+}
+
 static struct CMUnitTest tests[] = {cmocka_unit_test(counters_begin_anew),
+                                    cmocka_unit_test(processors_count_once),
                                     cmocka_unit_test(number_or_reason)};
 MD_RUN_TESTS(tests)

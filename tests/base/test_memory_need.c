@@ -123,7 +123,13 @@ static void refusals_name_both_numbers(void **state) {
   assert_int_equal(context.host_need, (int64_t)1 << 50);
 }
 
-/* Allocates beside what stays: two, then one in their place. */
+static md_status allocate_one(md_context *context, void *user) {
+  void *memory;
+  (void)user;
+  return md_allocate(context, 128, "one", &memory);
+}
+
+/* Allocates beside what stays: two, then one in their place; a dry run in it is not part of it. */
 static md_status allocate_in_turn(md_context *context, void *user) {
   void *memory;
   MD_TRY(md_allocate(context, (size_t)1 << 50, "what stays", &memory));
@@ -132,6 +138,10 @@ static md_status allocate_in_turn(md_context *context, void *user) {
   for (int k = 0; k < 2; k++) MD_TRY(md_allocate(context, 6400, "two", &memory));
   md_memory_return_to(context, mark);
   MD_TRY(md_allocate(context, 64, "one", &memory));
+  md_memory_need inner;
+  MD_TRY(md_memory_foresee(context, allocate_one, NULL, &inner));
+  assert_int_equal(inner.host, 128);
+  assert_true(context->quiet);
   assert_int_equal(md_memory_mark(context).host, mark.host + 64);
   assert_int_equal(md_memory_require(context, &mark, "a part"), MD_OK);
   md_count_memory(context, (md_memory_need){.device = 5});

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # A file that is lost or changed between its writing and its reading back is refused as the machine's
-# fault, whatever its format, and the old file stays. The third argument is the library that does it.
+# fault, whatever its format, and the old file stays. The third argument is the library that does it; the fourth damages messages.
 . "$(dirname "$0")/common.sh"
 breaks=$3
 cd "$work" || exit 1
@@ -19,5 +19,14 @@ for how in lost changed; do
   got=$?
   [ $got = 3 ] && [ "$(grep -c '^minidirac: error: .*partial' err)" = 1 ] || complain "a solution $how: exit $got: $(cat err)"
 done
+# A file of the suite that is damaged is a check that fails, and what was measured stays.
+LD_PRELOAD=$breaks BAD_DISK=named "$minidirac" bench suite --class XS --parts io,copy --repetitions 1 --json io.json >out 2>err
+got=$?
+[ $got = 1 ] && grep -q '^FAIL  links that cannot be kept, hdf5' out && grep -qP '^\t"pass":\s*false' io.json && grep -q '"part":.*"copy"' io.json ||
+  complain "a damaged file of the suite: exit $got: $(cat err)"
+# A message with another bit that --check-halo finds ends a benchmark of solves too.
+LD_PRELOAD=$4 FLIP_AT=100 on 2 bench solver --lattice a.h5 --mass 0.5 --operators cpu_simd --inner none --check-halo >out 2>err
+got=$?
+[ $got = 3 ] && grep -q 'error: halo message .* its hash' err || complain "a damaged message: exit $got: $(tail -2 out err)"
 LD_PRELOAD=$breaks "$minidirac" convert a.h5 hdf5 --format hdf5 --force --quiet || complain "nothing is broken: exit $?"
 finish

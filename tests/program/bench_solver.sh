@@ -72,7 +72,13 @@ for name, s in ("predicted", with_s), ("measured", solve):
 END
 fi
 grep -q 'break-even at .* sources by the spectrum, .* measured' "$work/out" || complain "no break-even number"
-refuses 3 'deflated solves need --modes N' 1 bench solver $small --solvers deflated --inner none
+# A solve that breaks down has no row, and is no success.
+on 1 bench solver --dims 4x4x4x4 --action asqtad --u0 0.05 --mass 100 --tol 1e-6 --inner none,half --operators cpu_simd --max-iter 5000 \
+  --repetitions 1 --json "$work/broken.json" >"$work/out" 2>&1
+[ $? = 1 ] && [ "$(key failed "$work/broken.json")" = true ] || complain "a solve that broke down: $(tail -3 "$work/out")"
+! command -v python3 >/dev/null || "$source_dir/scripts/report.py" "$work/broken.json" -o "$work/broken.html" >/dev/null 2>&1 || complain "report.py: exit $?"
+! command -v python3 >/dev/null || grep -q '1 of 2 solves missed' "$work/broken.html" || complain "report.py passes a solve that broke down"
+refuses 2 'deflated solves need --modes N' 1 bench solver $small --solvers deflated --inner none
 refuses 1 'every line must reach a true residual of 1e-12, which 1 missed' 1 bench solver $small --inner none --max-iter 3
 refuses 2 'one of the two' 1 bench solver
 refuses 2 '--sweeps has no effect without --dims' 1 bench solver --lattice "$source_dir/inputs/beta5.7_4x4x4x8.lime" --sweeps 3

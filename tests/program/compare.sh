@@ -38,6 +38,23 @@ gives 0 old new --threshold 25
 gives 0 new old
 says '^backend=a .* faster$'
 
+# What of a product is timed are kernels, whose noise has names of its own; a solve that broke down has no row.
+matvec() { echo "\"backend\": \"a\", \"count\": 64, \"seconds_kernel\": $2, \"seconds_kernel_min\": $1, \"seconds_kernel_max\": $3"; }
+report "bench dirac" "" "$(matvec 0.8 1 1.2)" >old.mv
+report "bench dirac" "" "$(matvec 0.9 1.1 1.3)" >new.mv
+gives 0 old.mv new.mv
+says 'slower\?$'
+solved() { echo "\"mass\": 1, \"solver\": \"$1\", \"converged\": $2, \"speedup\": $3, \"seconds_median\": $4"; }
+report "bench solver" '"skipped": [],' "$(solved cg true 1 1)" >old.bd
+report "bench solver" '"skipped": [{"solver": "gcr", "failed": true}],' "$(solved cg true 1 1)" >new.bd
+gives 1 old.bd new.bd
+says '^failed in NEW: a solve that broke down$'
+gives 0 new.bd new.bd
+# Nor is a speed-up over a row that missed its tolerance.
+report "bench solver" "" "$(solved fcg false null 9)" "$(solved cg true 1 1)" >old.miss
+report "bench solver" "" "$(solved fcg true 1 2)" "$(solved cg true 2 1)" >new.miss
+gives 0 old.miss new.miss --ratios
+
 # Other slices are other work, as other links are.
 report "bench dirac" '"plaquette": 0.5,' "$(dirac a 1 1 1), \"Ls\": 4" >slices4
 report "bench dirac" '"plaquette": 0.5,' "$(dirac a 1 1 1), \"Ls\": 6" >slices6

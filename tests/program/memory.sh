@@ -64,6 +64,7 @@ holds "validate, 16 right-hand sides" validate small.h5 --mass 0.5 --backend ten
 holds eigen eigen small.h5 --modes 40 --max-restarts 1
 on 1 bench dirac --dims 16x16x16x16 --backends cpu_simd --precisions double --rhs 8 --repetitions 1 --quiet --json r.json
 near 0.6 1.2 "bench dirac"
+holds "bench solver" bench solver --lattice small.h5 --mass 1 --tol 0.01 --inner none --rhs 64 --repetitions 1
 
 both='needs [0-9.]+ GB of memory for RANKS of host .*, available are [0-9.]+ GB \('
 refuses 3 "generate ${both/RANKS/1 rank}" 1 generate --dims 512x512x512x512 -o x.h5
@@ -79,7 +80,15 @@ if truncate -s $(($(stat -c %s huge) + 256 * 256 * 256 * 512 * 288)) huge 2>/dev
   refuses 3 "eigen ${both/RANKS/1 rank}" 1 eigen huge --modes 4
   refuses 3 "validate ${both/RANKS/1 rank}" 1 validate --lattice huge
 fi
-(failures=0; ulimit -v 2500000; refuses 3 'solve needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ GB' \
-  1 solve --lattice a.h5 --mass 1 --source random:1 --rhs 128
+limit='needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ GB'
+(failures=0; ulimit -v 6000000 # links and heatbath alone fit
+  refuses 3 "^minidirac: error: bench suite $limit" 1 bench suite --class M --parts cg16 --inner none
+  ulimit -v 2500000
+  refuses 3 "solve $limit" 1 solve --lattice a.h5 --mass 1 --source random:1 --rhs 128
+  refuses 3 "^minidirac: error: bench solver $limit" 1 bench solver --lattice a.h5 --rhs 128 --inner none
+  # One of several that does not fit is left out.
+  on 1 bench solver --lattice a.h5 --mass 1 --tol 0.01 --rhs 1,128 --inner none --repetitions 1 >out 2>err ||
+    complain "bench solver, one fits: $(cat err)"
+  grep -qE "not timed: bench solver $limit" out || complain "bench solver, one does not fit: $(cat out)"
   [ $failures = 0 ]) || complain "a limit of the address space"
 finish

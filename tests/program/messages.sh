@@ -65,6 +65,9 @@ refuses 2 '--action has no effect with --kernel matvec' 1 bench dirac --kernel m
 refuses 2 '--rhs has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --rhs 4
 refuses 2 '--counts has no effect with --kernel stencil' 1 bench dirac --counts 64
 refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
+many=$(printf 'cpu_simd:none:18,%.0s' {1..15})cpu_simd:none:18
+refuses 2 'operators must be a list of at most 16' 1 bench solver --dims 4x4x4x4 --operators "$many,auto"
+on 1 bench solver --dims 4x4x4x4 --operators "$many" --inner none --repetitions 1 --mass 1 --tol 1e-4 --quiet || complain "16 operators: exit $?"
 refuses 2 'seed must lie in 0 to 9007199254740992, got -1' 1 generate --seed -1
 refuses 2 "[-]-version stands alone, got 'x'; leave that out" 2 --version x
 refuses 2 "[-]-help stands alone, got 'solve'" 1 --help solve

@@ -124,6 +124,9 @@ for ranks in 1 2; do
 done
 refuses 2 'needs --class XS.S.M.L.XL' 1 bench suite
 refuses 2 '--parts must name each part once, got cg1 twice' 1 bench suite --class XS --parts cg1,copy,cg1
+# Products of matrices leave the options of the suite as they are.
+on 1 bench suite --class XS --parts gemm,cg1 --operators cpu_simd --inner none --repetitions 1 --tune=t.json --json tuned.json --quiet || complain "--tune: exit $?"
+grep -q '"tuned":' tuned.json || complain "no choices of a suite with gemm"
 # A whole suite without a solve is no suite: cuda has no packing block8, be there a GPU or none.
 on 1 bench suite --class XS --operators cuda:block8 --repetitions 1 --json unsolved.json >out 2>err
 [ $? = 3 ] || complain "a suite without a solve: $(tail -1 out) $(cat err)"

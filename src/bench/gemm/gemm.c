@@ -341,7 +341,14 @@ static md_status run_all(bench *b) {
 md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
                              double *worst_excess) {
   bench b = {.context = context};
+  const md_context asked = *context; /* whose options stand above those of a part of its work */
+  if (rows) context->tune = NULL;
   md_status status = md_gemm_order_read(context, argc, argv, &b.order);
+  if (rows) {
+    context->tune = asked.tune;
+    context->patience_s = asked.patience_s;
+    context->progress = asked.progress;
+  }
   const bool runs = status == MD_OK && !b.order.common.help;
   if (rows) b.order.all = true;
   if (runs) status = open_device(&b);

@@ -117,11 +117,13 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
   md_solver_options_apply(&how, &request);
   md_solver_result result;
   md_dirac *outer = mixed ? &s->exact : iterating(s);
+  const md_memory_need mark = md_memory_mark(s->bench->context);
   md_status status =
       md_solve_cg(s->bench->context, outer, &s->exact, &request, s->x, s->b, &result);
   if (status == MD_OK && result.interrupted)
     status = md_interrupt_check(s->bench->context, s->bench->command);
-  if (status == MD_OK) {
+  md_memory_return_to(s->bench->context, mark);
+  if (status == MD_OK && !md_counts(s->bench->context)) {
     s->f.iterations += result.iterations;
     s->of_parts += of_parts(&result, rhs_block(s));
     s->f.residual = fmax(s->f.residual, result.relative_residual);
@@ -130,7 +132,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     s->f.choice = result.choice;
   }
   md_solver_result_free(&result);
-  if (status == MD_OK) status = note_condensate(s);
+  if (status == MD_OK && !md_counts(s->bench->context)) status = note_condensate(s);
   return status;
 }
 
@@ -148,7 +150,7 @@ static md_status run_multishift(solve *s, int max_iterations) {
                                          s->shifted, &s->b[MD_EVEN], &result);
   if (status == MD_OK && result.interrupted)
     status = md_interrupt_check(s->bench->context, s->bench->command);
-  if (status == MD_OK) {
+  if (status == MD_OK && !md_counts(s->bench->context)) {
     s->f.iterations = s->of_parts = result.iterations;
     s->f.double_iterations = result.double_iterations;
     s->seconds = result.seconds;
@@ -226,6 +228,7 @@ static md_status create(solve *s) {
   for (int k = 0; k < n && status == MD_OK; k++)
     status = md_field_create(context, s->bench->links->geometry, &shape, MD_EVEN, &s->shifted[k]);
   MD_TRY(md_agree(context, status));
+  if (md_counts(context)) return MD_OK;
   md_source_random(s->b, SOURCE_SEED);
   if (takes_shifts(s)) md_linear_zero(&s->b[MD_ODD]);
   return MD_OK;
@@ -489,9 +492,13 @@ static md_status add(md_solver_bench *bench, const md_solver_case *c, const md_s
   return md_agree(bench->context, md_solver_bench_sources(bench, c, f));
 }
 
-static void skip(md_solver_bench *bench, const md_solver_case *c) {
+/* failed: a solve that broke down, which counts as one that missed the tolerance. */
+static void skip(md_solver_bench *bench, const md_solver_case *c, bool failed) {
   const char *reason = bench->context->message;
-  if (md_rows_skip(bench->skipped, md_solver_bench_request(c, c->backend), NULL, reason))
+  cJSON *object = md_solver_bench_request(c, c->backend);
+  if (failed) cJSON_AddBoolToObject(object, "failed", true);
+  if (failed) bench->missed++;
+  if (md_rows_skip(bench->skipped, object, NULL, reason))
     md_say(bench->context, "%-6g %3d %-10s %-10s %-7s %-6s not timed: %s\n", c->mass,
            c->request.n_rhs, md_solver_kind_name(c->kind), c->backend,
            md_packing_name(c->request.packing), inner_of(c), reason);
@@ -512,20 +519,46 @@ static md_status choose_inner(solve *s, md_solver_case *c) {
   return md_inner_choose(bench->context, c->backend, &facts, &c->request, s->inner_reason);
 }
 
+/* A solve as a dry run. */
+static md_status dry_run(md_context *context, void *user) {
+  const solve *asked = user;
+  solve s = {.bench = asked->bench, .c = asked->c};
+  (void)context;
+  md_status status = create(&s);
+  if (status == MD_OK) status = run_once(&s, (int)s.bench->max_iterations);
+  destroy(&s);
+  return status;
+}
+
+static void lower(md_memory_need *least, md_memory_need need) {
+  const bool first = least->host == 0;
+  if (first || need.host < least->host) least->host = need.host;
+  if (first || need.device < least->device) least->device = need.device;
+}
+
 md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *asked) {
   md_solver_case c = *asked; /* with what was chosen */
   solve s = {.bench = bench, .c = &c};
+  md_memory_need need;
   md_status status = choose_inner(&s, &c);
+  if (status == MD_OK) status = md_memory_foresee(bench->context, dry_run, &s, &need);
+  if (md_counts(bench->context)) {
+    if (status == MD_OK) lower(&bench->least, need);
+    return MD_OK;
+  }
+  if (status == MD_OK) status = md_memory_require(bench->context, &need, bench->command);
   if (status == MD_OK) status = create(&s);
-  if (status == MD_OK) status = measure(&s);
+  const bool made = status == MD_OK;
+  if (made) status = measure(&s);
   if (status == MD_OK) {
     md_solver_case done = c; /* with the packing that was taken */
     done.request.packing = iterating(&s)->request.packing;
     status = add(bench, &done, &s.f);
   }
   destroy(&s);
-  if (status == MD_OK || md_interrupt_name(bench->context)) return status;
-  if (status == MD_UNREACHED) bench->missed++; /* a breakdown is a finding, with its own line */
-  skip(bench, &c);
+  /* What the machine does to a solve, a damaged message say, ends the benchmark. */
+  const bool broken = made && status == MD_ENVIRONMENT;
+  if (status == MD_OK || broken || md_interrupt_name(bench->context)) return status;
+  skip(bench, &c, status == MD_UNREACHED);
   return MD_OK;
 }

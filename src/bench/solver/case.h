@@ -1,5 +1,6 @@
 #pragma once
 
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/sensors.h"
@@ -21,6 +22,7 @@ typedef struct md_solver_bench {
   double seconds;  /* repetitions go on until those of a line took so long */
   md_reals shifts; /* of M^dag M, for the solvers that take them */
   cJSON *rows, *skipped, *choices;
+  md_memory_need least; /* of a dry run: what the smallest solve takes; 0 before the first */
   /* Of the deflated solves: */
   md_modes modes; /* count 0: there are none */
   double modes_s; /* that it took to find them */
@@ -63,8 +65,9 @@ enum { MD_INNER_AUTO = MD_PRECISIONS };
 enum { MD_WARM_ITERATIONS = 3 };
 /* Solves for random sources `repetitions` times and for `seconds`, after MD_WARM_ITERATIONS of a
  * solve that are not timed, and adds the median as a row; adds to `skipped` with the reason what
- * this build, machine or solver does not serve. MD_OK also when the tolerance was missed.
- * Collective. */
+ * this build, machine or solver does not serve, or the memory does not hold. MD_OK also when the
+ * tolerance was missed; MD_ENVIRONMENT where a solve ended so. In a dry run it lowers bench->least
+ * alone. Collective. */
 md_status md_solver_bench_case(md_solver_bench *bench, const md_solver_case *c);
 
 /* The modes that deflated solves take. */

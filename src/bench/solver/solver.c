@@ -28,23 +28,6 @@ typedef struct settings {
   md_bench_operators operators;
 } settings;
 
-static md_status make_links(md_context *context, const settings *s, md_action_links *links) {
-  const md_bench_links_request request = {
-      .command = "bench solver",
-      .physics = &s->physics,
-      .lattice = s->lattice,
-      .ignore_checksum = s->ignore_checksum,
-      .dims = s->dims,
-      .grid = s->common.grid,
-      .space = md_bench_operators_space(context, &s->operators, &s->physics),
-      .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
-      .seed = GAUGE_SEED,
-      .beta = s->beta,
-      .sweeps = s->sweeps,
-      .overrelax = OVERRELAX};
-  return md_bench_links_make(context, &request, links);
-}
-
 static void say_head(const md_solver_bench *bench, const settings *s) {
   const int *d = bench->links->geometry->global;
   const bool thin = !isnan(bench->links->plaquette);
@@ -101,6 +84,42 @@ static md_status bench_mass(md_solver_bench *bench, const settings *s, double ma
   return MD_OK;
 }
 
+/* What the solves are, and how. */
+typedef struct planned {
+  md_solver_bench *bench;
+  const settings *s;
+} planned;
+
+static md_status find_least(const md_action_links *links, void *user, md_memory_need *need) {
+  const planned *p = user;
+  p->bench->links = links;
+  for (int m = 0; m < p->s->masses.count; m++)
+    MD_TRY(bench_mass(p->bench, p->s, p->s->masses.value[m]));
+  *need = p->bench->least;
+  return MD_OK;
+}
+
+static md_status make_links(md_solver_bench *bench, const settings *s, md_action_links *links) {
+  md_context *context = bench->context;
+  planned p = {bench, s};
+  const md_bench_links_request request = {
+      .command = "bench solver",
+      .physics = &s->physics,
+      .lattice = s->lattice,
+      .ignore_checksum = s->ignore_checksum,
+      .dims = s->dims,
+      .grid = s->common.grid,
+      .space = md_bench_operators_space(context, &s->operators, &s->physics),
+      .sweeps_in = MD_HOST, /* overrelaxed: GPUs differ */
+      .seed = GAUGE_SEED,
+      .beta = s->beta,
+      .sweeps = s->sweeps,
+      .overrelax = OVERRELAX,
+      .least = find_least,
+      .user = &p};
+  return md_bench_links_make(context, &request, links);
+}
+
 /* What the search runs on: the first of the operators that keeps its fields on a GPU, with a block
  * of vectors at once, else one vector at a time on the host. */
 static void choose_search(md_context *context, const settings *s, md_solver_modes *wanted) {
@@ -141,9 +160,8 @@ static md_status find_modes(md_solver_bench *bench, const settings *s, md_report
 }
 
 static md_status time_solves(md_solver_bench *bench, const settings *s, md_report *report) {
-  md_context *context = bench->context;
   md_action_links links = {0};
-  md_status status = make_links(context, s, &links);
+  md_status status = make_links(bench, s, &links);
   if (status == MD_OK) {
     bench->links = &links;
     cJSON_AddStringToObject(report->root, "action", md_action_name(links.action));
@@ -183,6 +201,12 @@ static md_status check_needs(md_context *context, const md_option *options, int 
     MD_TRY(
         md_options_need(context, options, count, needs[i].names, needs[i].there, needs[i].needed));
   return MD_OK;
+}
+
+static bool takes(const settings *s, md_solver_kind kind) {
+  for (int k = 0; k < s->solvers.count; k++)
+    if (s->solvers.value[k] == (int)kind) return true;
+  return false;
 }
 
 static md_status read_settings(md_context *context, settings *s, md_solver_bench *bench, int argc,
@@ -262,13 +286,18 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   if (s->physics.reunitarize && !s->lattice)
     return md_fail(context, MD_INPUT,
                    "--reunitarize is for the links of --lattice FILE; leave it out");
-  bool deflated = s->modes == 0;
-  for (int k = 0; k < s->solvers.count; k++)
-    deflated = deflated || s->solvers.value[k] == MD_BENCH_DEFLATED;
+  const bool deflated = s->modes == 0 || takes(s, MD_BENCH_DEFLATED);
   if (!deflated && s->solvers.count == MD_LIST_MOST)
     return md_fail(context, MD_INPUT, "--solvers with --modes takes %d names at most, got %d",
                    MD_LIST_MOST - 1, s->solvers.count);
   if (!deflated) s->solvers.value[s->solvers.count++] = MD_BENCH_DEFLATED;
+  int others = 0; /* which deflated solves are compared with, and so come first */
+  for (int k = 0; k < s->solvers.count; k++)
+    if (s->solvers.value[k] != MD_BENCH_DEFLATED) s->solvers.value[others++] = s->solvers.value[k];
+  while (others < s->solvers.count) s->solvers.value[others++] = MD_BENCH_DEFLATED;
+  if (s->modes == 0 && !s->solvers.all && takes(s, MD_BENCH_DEFLATED))
+    return md_fail(context, MD_INPUT,
+                   "deflated solves need --modes N, got --solvers deflated alone");
   const md_action action = md_physics_action(&s->physics);
   for (int m = 0; m < s->masses.count; m++)
     MD_TRY(md_physics_check_mass(context, "mass", action, s->masses.value[m]));

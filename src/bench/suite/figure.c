@@ -120,17 +120,20 @@ static void judge_run(cJSON *root, md_suite *suite, const cJSON *row, char *why)
   md_cores_look("", &cores);
   md_load_read("", &now);
   const double busy = md_load_others(suite->context, &suite->load, &now);
+  if (row && suite->failed) md_append(why, WHY_BYTES, "; a check failed");
   if (timed_s < OFFICIAL_S)
     md_append(why, WHY_BYTES, "; %.3g s timed, %g needed", timed_s, OFFICIAL_S);
   if (row && isnan(spread)) md_append(why, WHY_BYTES, "; no spread of one repetition");
   if (spread > OFFICIAL_SPREAD)
     md_append(why, WHY_BYTES, "; repetitions spread by %.3g %%", 100.0 * spread);
+  if (row && isnan(busy)) md_append(why, WHY_BYTES, "; load of others not told");
   if (busy > fmin(1.0, BUSY_SHARE * cores.online))
     md_append(why, WHY_BYTES, "; machine busy: others took %.2g of %d cores", busy, cores.online);
   const cJSON *slowed = cJSON_GetObjectItem(cJSON_GetObjectItem(row, "sensors"), "slowed_by");
   if (slowed && *slowed->valuestring)
     md_append(why, WHY_BYTES, "; slowed by %s", slowed->valuestring);
-  if (row && strstr(cJSON_GetObjectItem(root, "commit")->valuestring, "-dirty"))
+  const char *commit = cJSON_GetObjectItem(root, "commit")->valuestring;
+  if (row && (strstr(commit, "-dirty") || strcmp(commit, "unknown") == 0))
     md_append(why, WHY_BYTES, "; code without commit");
   md_report_add(root, "busy_cores=%g figure_of_merit_spread=%g official=%hhd not_official=%s", busy,
                 spread, (bool)(row && !*why), row ? without_mark(why) : "no figure");

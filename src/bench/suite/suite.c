@@ -83,6 +83,23 @@ void md_suite_check(md_suite *suite, const char *name, double value, double expe
   suite->failed = suite->failed || !pass;
 }
 
+/* What the parts with solves are. */
+typedef struct planned {
+  md_suite *suite;
+  const md_choices *parts;
+} planned;
+
+static md_status find_least(const md_action_links *links, void *user, md_memory_need *need) {
+  const planned *p = user;
+  md_status status = MD_OK;
+  p->suite->links = *links;
+  for (int i = 0; i < p->parts->count && status == MD_OK; i++)
+    if (1u << p->parts->value[i] & SOLVES) status = TABLE[p->parts->value[i]].run(p->suite);
+  p->suite->links = (md_action_links){0};
+  *need = p->suite->least;
+  return status;
+}
+
 static void check_links(md_suite *suite) {
   md_suite_check(suite, "plaquette", suite->links.plaquette, suite->class->plaquette, 1e-10);
 }
@@ -96,6 +113,7 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   const md_suite_class *c = suite->class;
   const double start_s = md_time_s();
   suite->space = md_bench_operators_space(suite->context, &suite->operators, &suite->physics);
+  planned p = {suite, &s->parts};
   md_bench_links_request request = {.command = "bench suite",
                                     .physics = &suite->physics,
                                     .dims = c->dims,
@@ -103,7 +121,9 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
                                     .space = suite->space,
                                     .seed = MD_SUITE_SEED,
                                     .beta = MD_SUITE_BETA,
-                                    .sweeps = MD_SUITE_SWEEPS};
+                                    .sweeps = MD_SUITE_SWEEPS,
+                                    .least = find_least,
+                                    .user = &p};
   request.sweeps_in = strcmp(s->links_on, "auto") == 0
                           ? md_bench_links_space(suite->context, &request)
                       : strcmp(s->links_on, "gpu") == 0 ? MD_DEVICE

@@ -1,6 +1,7 @@
 #pragma once
 
 #include "base/load.h"
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -47,12 +48,13 @@ typedef struct md_suite {
   md_space space; /* where the first operator keeps its fields */
   md_action_links links;
   cJSON *rows, *skipped, *checks;
-  bool failed;      /* one of the checks */
-  bool unsolved;    /* parts with solves, of which none ran and passed */
-  double merit;     /* right-hand sides per second of the best solve; 0: none */
-  cJSON *merit_row; /* borrowed from rows */
-  md_load load;     /* when the parts began */
-  char absent[512]; /* what the machine does not have, told in one line at the end */
+  md_memory_need least; /* of a dry run, as that of md_solver_bench */
+  bool failed;          /* one of the checks */
+  bool unsolved;        /* parts with solves, of which none ran and passed */
+  double merit;         /* right-hand sides per second of the best solve; 0: none */
+  cJSON *merit_row;     /* borrowed from rows */
+  md_load load;         /* when the parts began */
+  char absent[512];     /* what the machine does not have, told in one line at the end */
 } md_suite;
 
 /* Adds to it; arguments as of printf. */
