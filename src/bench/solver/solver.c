@@ -297,7 +297,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   while (others < s->solvers.count) s->solvers.value[others++] = MD_BENCH_DEFLATED;
   if (s->modes == 0 && !s->solvers.all && takes(s, MD_BENCH_DEFLATED))
     return md_fail(context, MD_INPUT,
-                   "deflated solves need --modes N, got --solvers deflated alone");
+                   "deflated solves need --modes N; add it, or leave deflated out of --solvers");
   const md_action action = md_physics_action(&s->physics);
   for (int m = 0; m < s->masses.count; m++)
     MD_TRY(md_physics_check_mass(context, "mass", action, s->masses.value[m]));

@@ -332,7 +332,7 @@ md_status md_suite_files(md_suite *suite) {
      */
     char check[64];
     md_say(suite->context, "%s\n", suite->context->message);
-    snprintf(check, sizeof check, "links that cannot be kept, %s", formats[f]);
+    snprintf(check, sizeof check, "links written and read back, %s", formats[f]);
     md_suite_check(suite, check, 1.0, 0.0, 0.0);
   }
   return MD_OK;
