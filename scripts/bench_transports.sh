@@ -4,7 +4,7 @@
 # BUILD: build folder; RANKS: ranks of the timed runs [number of GPUs]; OUT: folder of the CSV files [.]
 if [ "${1:-}" = --help ] || [ $# -lt 1 ]; then
   sed -n '2,4s/^# //p' "$0"
-  exit 0
+  [ "${1:-}" = --help ] && exit 0 || exit 2
 fi
 set -u
 build=$1

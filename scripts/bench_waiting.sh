@@ -4,7 +4,7 @@
 set -euo pipefail
 if [ "${1:-}" = --help ] || [ $# -lt 1 ]; then
   sed -n '2,3s/^# //p' "$0"
-  exit 0
+  [ "${1:-}" = --help ] && exit 0 || exit 2
 fi
 program=$1
 dims=${2:-16x16x16x16}

@@ -211,7 +211,7 @@ def rebase(old, new):
 
 
 def verdict(ratio, noise, threshold):
-    for word, growth in (("slower", ratio - 1), ("faster", 1 / ratio - 1)):
+    for word, growth in (("slower", ratio - 1), ("faster", 1 / ratio - 1 if ratio else math.inf)):
         if growth > threshold:
             return word if growth > threshold + noise else f"{word}?"
     return "same"

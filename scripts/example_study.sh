@@ -6,7 +6,7 @@
 set -eu
 if [ $# -lt 1 ] || [ "$1" = --help ]; then
   sed -n 's/^# \{0,1\}//p' "$0" | sed 1d
-  exit 0
+  [ "${1:-}" = --help ] && exit 0 || exit 2
 fi
 minidirac=$(realpath "$1")
 scripts=$(cd "$(dirname "$0")" && pwd)

@@ -167,7 +167,11 @@ def fit_solves(models, solves):
         fits.setdefault((key, row["inner"]), []).append((sites, rest, edge > 0))
     result = {}
     for (key, inner), points in fits.items():
-        vectors = median([rest / sites for sites, rest, split in points if not split])
+        alone = [rest / sites for sites, rest, split in points if not split]
+        if not alone:
+            print(f"left out: CG {' '.join(map(str, key))}, inner {inner}, of which no report of one rank tells the time of its vectors")
+            continue
+        vectors = median(alone)
         sums = median([rest - sites * vectors for sites, rest, split in points if split])
         result[key, inner] = (max(vectors, 0.0), max(sums, 0.0))
     return result

@@ -97,7 +97,7 @@ def hash_of(result):
 
 
 def add(name, report, job):
-    with open(job, encoding="utf-8") as script:
+    with open(job, encoding="utf-8") as script, compare.reading(job, "a text"):
         result = {"report": compare.document(report), "job": script.read()}
     for key in ("figure_of_merit", "devices"):
         if not result["report"].get(key):
@@ -297,12 +297,12 @@ def page():
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(prog="performance.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--check", action="store_true", help="exit 1 where PERFORMANCE.md is not what would be written")
     parser.add_argument("--add", nargs=3, metavar=("NAME", "REPORT", "JOB"), help="make results/NAME.json, and the page")
-    arguments = parser.parse_args()
-    if arguments.add:
-        with compare.refusals("performance.py"):
+    with compare.refusals(parser.prog):
+        arguments = parser.parse_args()
+        if arguments.add:
             add(*arguments.add)
     path, text = os.path.join(TOP, "PERFORMANCE.md"), page()
     if arguments.check:

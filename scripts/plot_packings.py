@@ -8,6 +8,8 @@ import json
 import os
 import sys
 
+import compare
+
 CELL, GAP, TOP = 15, 46, 34
 COLOURS = ["#4477aa", "#ee6677", "#228833", "#ccbb44", "#66ccee", "#aa3377", "#ee8866", "#999933"]
 
@@ -50,11 +52,13 @@ def grid(tiles, name):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(prog="plot_packings.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("folder", help="for the SVG files")
-    folder = parser.parse_args().folder
-    os.makedirs(folder, exist_ok=True)
-    tiles = {t["name"]: t for t in json.load(sys.stdin)}
+    with compare.refusals(parser.prog):
+        folder = parser.parse_args().folder
+        os.makedirs(folder, exist_ok=True)
+        with compare.reading("standard input", "a list of tiles"):
+            tiles = {t["name"]: t for t in json.load(sys.stdin)}
     both, one = (lambda r, c: f"{r}{c}"), (lambda r, c: f"{r}")
     for name in ("single", "diagonal", "block8"):
         write(f"{folder}/packing-{name}.svg",

@@ -10,8 +10,9 @@ import argparse
 import json
 import shlex
 import subprocess
-import sys
 import tempfile
+
+import compare
 
 SHAPES = "256x256x256,512x512x512,641x639x1023,1000x1000x1000,1024x1024x64"
 OVER_RANKS = "1000x1000x1000,1500x700x2000"
@@ -21,7 +22,7 @@ def rows_of(command):
     with tempfile.NamedTemporaryFile(suffix=".json") as report:
         run = subprocess.run(command + ["--json", report.name, "--quiet"], capture_output=True, text=True)
         if run.returncode != 0:
-            sys.exit(f"{shlex.join(command)}: {run.stderr.strip()}")
+            raise compare.BadInput(f"{shlex.join(command)} failed: {run.stderr.strip()}")
         return json.load(open(report.name))["rows"]
 
 
@@ -79,13 +80,16 @@ def over_ranks(minidirac, ranks, mpirun):
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(prog="ratios_gemm.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("minidirac")
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--mpirun", default="mpirun --oversubscribe")
-    options = parser.parse_args()
-    one_rank(options.minidirac)
-    over_ranks(options.minidirac, [int(n) for n in options.ranks.split(",")], shlex.split(options.mpirun))
+    with compare.refusals(parser.prog):
+        options = parser.parse_args()
+        with compare.reading("--ranks or --mpirun", "numbers, or words of a command line"):
+            ranks, mpirun = [int(n) for n in options.ranks.split(",")], shlex.split(options.mpirun)
+        one_rank(options.minidirac)
+        over_ranks(options.minidirac, ranks, mpirun)
 
 
 if __name__ == "__main__":

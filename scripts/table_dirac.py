@@ -11,7 +11,13 @@ def main():
     parser.add_argument("csv", help="from `minidirac bench dirac --csv`")
     with compare.refusals(parser.prog):
         words, numbers = ("backend", "packing", "precision"), ("reconstruct", "rhs", "gflops")
-        rows = compare.table(parser.parse_args().csv, words, numbers, "bench dirac")
+        name = parser.parse_args().csv
+        rows = compare.table(name, words, numbers, "bench dirac")
+        with compare.reading(name, "a table of bench dirac"):
+            write(rows)
+
+
+def write(rows):
     cell, lines, columns = {}, [], [p for p in ("double", "single", "half", "bf16", "fixed") if any(r["precision"] == p for r in rows)]
     for r in rows:
         key = (r["backend"], r["packing"], r["reconstruct"], int(r["rhs"]))

@@ -50,8 +50,10 @@ def main():
     parser.add_argument("csv", help="from `minidirac bench gemm --csv`")
     with compare.refusals(parser.prog):
         words, numbers = ("kernel", "precision"), ("m", "n", "k", "gflops_kernel")
-        rows = compare.table(parser.parse_args().csv, words, numbers, "bench gemm")
-    (one_shape if len(set(map(shape_of, rows))) == 1 else many_shapes)(rows)
+        name = parser.parse_args().csv
+        rows = compare.table(name, words, numbers, "bench gemm")
+        with compare.reading(name, "a table of bench gemm"):
+            (one_shape if len(set(map(shape_of, rows))) == 1 else many_shapes)(rows)
 
 
 if __name__ == "__main__":

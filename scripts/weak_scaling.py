@@ -32,10 +32,10 @@ def grid_of(ranks):
 
 
 def numbers(text, separator, least):
-    values = [int(word) for word in text.split(separator)]
-    if min(values) < least:
+    words = text.split(separator)
+    if not all(word.isdecimal() and int(word) >= least for word in words):
         raise argparse.ArgumentTypeError(f"must be numbers from {least} on, got {text}")
-    return values
+    return [int(word) for word in words]
 
 
 def local(text):
@@ -50,7 +50,8 @@ def run(arguments, ranks, folder):
     grid = grid_of(ranks)
     dims = [side * blocks for side, blocks in zip(arguments.local, grid)]
     path = folder / f"weak-{ranks}.json"
-    command = shlex.split(arguments.launcher.replace("{}", str(ranks))) + [arguments.program, "bench", arguments.kind]
+    with compare.reading("--launcher", "words of a command line"):
+        command = shlex.split(arguments.launcher.replace("{}", str(ranks))) + [arguments.program, "bench", arguments.kind]
     command += ["--dims", "x".join(map(str, dims)), "--grid", "x".join(map(str, grid)), "--json", str(path), "--quiet"]
     if subprocess.run(command + arguments.options).returncode != 0:
         raise compare.BadInput(f"failed: {shlex.join(command + arguments.options)}")

@@ -203,6 +203,25 @@ cmp cg.out ways.out || complain "model_scaling.py takes other ways to solve for 
 # Exchanges that take no longer with more bytes give no bandwidth.
 "$source_dir/scripts/model_scaling.py" one.json flat.json >out 2>err && grep -q '^link: .* no more for more bytes in an exchange$' out ||
   complain "model_scaling.py flat.json: $(tail -1 err)"
+# Nor a solve whose vectors no report of one rank times.
+python3 -c 'import json; r = json.load(open("cg.json")); r["rows"][0].update(ranks=2, grid=[1, 1, 1, 2]); r["grid"] = [1, 1, 1, 2]; json.dump(r, open("cg2.json", "w"))'
+"$source_dir/scripts/model_scaling.py" one.json two.json cg2.json >out 2>err && grep -q '^left out: CG cuda none double 18 1' out && ! grep -q '^| CG' out ||
+  complain "model_scaling.py without a solve of one rank: $(tail -2 out err)"
+printf '\377\376' >noise
+echo '{"command": "bench suite"}' >suite.json
+python3 - <<'P'
+import csv
+for name, out, key, value in ("d.csv", "odd.csv", "rhs", "1.5"), ("g.csv", "nan.csv", "m", "nan"):
+    rows = list(csv.DictReader(open(name)))
+    rows[0][key] = value
+    writer = csv.DictWriter(open(out, "w"), rows[0])
+    writer.writeheader()
+    writer.writerows(rows)
+P
+for script in bench_transports.sh bench_waiting.sh example_study.sh; do
+  bash "$source_dir/scripts/$script" >out 2>&1
+  [ $? = 2 ] && [ -s out ] && bash "$source_dir/scripts/$script" --help >out || complain "$script without arguments: $(tail -1 out)"
+done
 for bad in "table_dirac.py none.csv" "table_dirac.py ." "table_dirac.py empty.csv" "table_dirac.py g.csv" "table_gemm.py none.csv" \
   "table_gemm.py ." "table_gemm.py empty.csv" "table_gemm.py d.csv" \
   "model_scaling.py one.json alone.json" "model_scaling.py one.json untimed.json" "model_scaling.py one.json still.json" \
@@ -211,7 +230,9 @@ for bad in "table_dirac.py none.csv" "table_dirac.py ." "table_dirac.py empty.cs
   "model_scaling.py one.json" "model_scaling.py none.json" "model_scaling.py c.json" \
   "model_scaling.py one.json two.json --network 0" "model_scaling.py one.json two.json --network -5" \
   "model_scaling.py one.json two.json --network nan" "model_scaling.py one.json two.json --network-latency -1" \
-  "model_scaling.py one.json two.json --node 0"; do
+  "model_scaling.py one.json two.json --node 0" "performance.py --add" "performance.py --add x suite.json noise" \
+  "ratios_gemm.py ./no-such-program" "ratios_gemm.py x --ranks a" "plot_packings.py" "table_dirac.py odd.csv" \
+  "table_gemm.py nan.csv" "weak_scaling.py x --local 4x4x4x4 --ranks a" "weak_scaling.py x --local 4x4x4x4 --ranks 1 --launcher '"; do
   set -- $bad
   "$source_dir/scripts/$1" "${@:2}" >out 2>err
   [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^$1: error: " err || complain "$bad: $(tail -1 err)"
