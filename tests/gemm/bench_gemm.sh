@@ -134,6 +134,11 @@ assert all(r["threads"] == 2 and r["vs_reference"] for r in json.load(open("one.
 PY
 fi
 # A library whose product has one wrong element, or no number there, is found out, also behind right ones and in sampled rows.
+# A suite with a product that is wrong is none to be called official.
+if [ -n "${3:-}" ]; then
+  LD_PRELOAD=$3 on 1 bench suite --class XS --inner none --operators cpu_simd --repetitions 2 --json suite.json >out 2>err
+  [ $? = 1 ] && [ "$(key official suite.json)" = false ] && key not_official suite.json | grep -q 'a check failed' || complain "a suite with a wrong product: $(tail -1 out err)"
+fi
 for spoiled in ${3:+wrong nan}; do
   for kernels in openblas,naive naive,openblas; do
     (
