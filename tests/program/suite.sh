@@ -124,6 +124,13 @@ for ranks in 1 2; do
 done
 refuses 2 'needs --class XS.S.M.L.XL' 1 bench suite
 refuses 2 '--parts must name each part once, got cg1 twice' 1 bench suite --class XS --parts cg1,copy,cg1
+# Each check has a name of its own, also of solves of links of 18 and 12 reals.
+on 1 bench suite --class XS --parts cg1 --operators cpu_simd:none:18,cpu_simd:none:12 --inner none --repetitions 1 --json reals.json --quiet || complain "reals: exit $?"
+python3 - reals.json <<'END' || complain "checks of one name: $(grep '"name"' reals.json)"
+import json, sys
+names = [check["name"] for check in json.load(open(sys.argv[1]))["checks"]]
+assert len(set(names)) == len(names) and "true residual, cpu_simd none reconstruct 12 inner none rhs 1" in names, names
+END
 # Products of matrices leave the options of the suite as they are.
 on 1 bench suite --class XS --parts gemm,cg1 --operators cpu_simd --inner none --repetitions 1 --tune=t.json --json tuned.json --quiet || complain "--tune: exit $?"
 grep -q '"tuned":' tuned.json || complain "no choices of a suite with gemm"

@@ -38,8 +38,8 @@ typedef struct md_dirac_bench {
   const char *command; /* as messages name it */
   bool turn;           /* time Deo and Doe in turn, else Deo alone */
   int repetitions;
-  int *wrong;                      /* results so far; NULL: the first ends the run */
-  md_field base[MD_PARITIES];      /* random source, one right-hand side in double */
+  cJSON *wrong;               /* results so far: name, error, bound; NULL: the first ends the run */
+  md_field base[MD_PARITIES]; /* random source, one right-hand side in double */
   md_field reference[MD_PARITIES]; /* reference[p] = D base[1-p] by cpu_ref */
   cJSON *rows, *skipped;
   double copy_gbytes_per_s;  /* of the largest working set so far, devices before the host */
@@ -60,7 +60,7 @@ typedef struct md_dirac_bench_list {
 
 /* Checks every combination of a backend against cpu_ref, then times it and adds a row; adds to
  * `skipped` with the reason what this build, machine or backend does not serve. MD_UNREACHED at the
- * first whose result is wrong, unless the bench counts them. Right-hand side r of the check is the
+ * first whose result is wrong, unless the bench lists them. Right-hand side r of the check is the
  * source times a number that depends on r, so that one application of cpu_ref serves all.
  * Collective. */
 md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *backend,
