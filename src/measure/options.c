@@ -245,10 +245,5 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
                          argc, argv));
   if (o->run.common.help) return MD_OK;
   MD_TRY(check(context, o));
-  bool random = false;
-  for (int i = 0; i < o->sources.count; i++)
-    random = random || md_source_is_random(&o->sources.source[i]);
-  MD_TRY(md_options_need(context, options, sizeof options / sizeof *options, "vectors", random,
-                         "a random source"));
   return write_settings(context, o);
 }

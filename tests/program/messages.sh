@@ -71,7 +71,6 @@ on 1 bench solver --dims 4x4x4x4 --operators "$many" --inner none --repetitions 
 refuses 2 'seed must lie in 0 to 9007199254740992, got -1' 1 generate --seed -1
 refuses 2 "[-]-version stands alone, got 'x'; leave that out" 2 --version x
 refuses 2 "[-]-help stands alone, got 'solve'" 1 --help solve
-refuses 2 '--vectors has no effect without a random source' 2 measure --lattices "$lattice" --masses 0.5 --vectors 3 --output "$work/v.h5"
 refuses 2 "bench copy does not know the option '--grid'" 2 bench copy --grid 1x1x1x2
 for kind in copy transpose shift gemv; do
   refuses 2 "bench $kind does not know the option '--grid'" 1 bench $kind --grid 1x1x1x1
