@@ -128,13 +128,13 @@ def load(name):
 
 
 @contextlib.contextmanager
-def reading(name, kind):
+def reading(name, kind, remedy="give what minidirac wrote"):
     """What is read in here of a file that must be of this kind, and is not there or another thing, is bad input."""
     try:
         yield
     except (AttributeError, TypeError, KeyError, IndexError, ValueError, OverflowError) as error:
         fault = f"no {error}" if isinstance(error, KeyError) else error
-        raise BadInput(f"{name} must be {kind}, got one with a fault: {fault}; give what minidirac wrote") from error
+        raise BadInput(f"{name} must be {kind}, got one with a fault: {fault}; {remedy}") from error
 
 
 def rows_of(report, name, without):

@@ -97,7 +97,7 @@ def hash_of(result):
 
 
 def add(name, report, job):
-    with open(job, encoding="utf-8") as script, compare.reading(job, "a text"):
+    with open(job, encoding="utf-8") as script, compare.reading(job, "a text", "give the job script"):
         result = {"report": compare.document(report), "job": script.read()}
     for key in ("figure_of_merit", "devices"):
         if not result["report"].get(key):

@@ -57,22 +57,22 @@ def main():
     with compare.refusals(parser.prog):
         folder = parser.parse_args().folder
         os.makedirs(folder, exist_ok=True)
-        with compare.reading("standard input", "a list of tiles"):
+        with compare.reading("standard input", "a list of tiles", "give what print_packing_maps wrote"):
             tiles = {t["name"]: t for t in json.load(sys.stdin)}
-    both, one = (lambda r, c: f"{r}{c}"), (lambda r, c: f"{r}")
-    for name in ("single", "diagonal", "block8"):
-        write(f"{folder}/packing-{name}.svg",
-              [(grid(tiles, f"{name}-a"), "A: matrices", both),
-               (grid(tiles, f"{name}-b"), "B: vectors", one),
-               (grid(tiles, f"{name}-c"), "C: results", one)])
-    turned = lambda name: [list(row) for row in zip(*grid(tiles, name))]
-    write(f"{folder}/packing-stacked-16bit.svg",
-          [(turned("stacked-16bit"), "B (turned): k = 0 .. 47 to the right, 16 bits", both)])
-    write(f"{folder}/packing-stacked-double.svg",
-          [(turned("stacked-double"), "B (turned): k = 0 .. 47 to the right, double", both)])
-    write(f"{folder}/packing-spins.svg",
-          [(grid(tiles, "spins"), "A: rows g, g+8 of both accumulators, k = 0 .. 47 to the right; "
-            "digits: the spin and the one added to it", both)])
+            both, one = (lambda r, c: f"{r}{c}"), (lambda r, c: f"{r}")
+            for name in ("single", "diagonal", "block8"):
+                write(f"{folder}/packing-{name}.svg",
+                      [(grid(tiles, f"{name}-a"), "A: matrices", both),
+                       (grid(tiles, f"{name}-b"), "B: vectors", one),
+                       (grid(tiles, f"{name}-c"), "C: results", one)])
+            turned = lambda name: [list(row) for row in zip(*grid(tiles, name))]
+            write(f"{folder}/packing-stacked-16bit.svg",
+                  [(turned("stacked-16bit"), "B (turned): k = 0 .. 47 to the right, 16 bits", both)])
+            write(f"{folder}/packing-stacked-double.svg",
+                  [(turned("stacked-double"), "B (turned): k = 0 .. 47 to the right, double", both)])
+            write(f"{folder}/packing-spins.svg",
+                  [(grid(tiles, "spins"), "A: rows g, g+8 of both accumulators, k = 0 .. 47 to the right; "
+                    "digits: the spin and the one added to it", both)])
 
 
 if __name__ == "__main__":

@@ -86,7 +86,7 @@ def main():
     parser.add_argument("--mpirun", default="mpirun --oversubscribe")
     with compare.refusals(parser.prog):
         options = parser.parse_args()
-        with compare.reading("--ranks or --mpirun", "numbers, or words of a command line"):
+        with compare.reading("--ranks or --mpirun", "numbers A,B, or words of a command line", "see --help"):
             ranks, mpirun = [int(n) for n in options.ranks.split(",")], shlex.split(options.mpirun)
         one_rank(options.minidirac)
         over_ranks(options.minidirac, ranks, mpirun)

@@ -50,7 +50,7 @@ def run(arguments, ranks, folder):
     grid = grid_of(ranks)
     dims = [side * blocks for side, blocks in zip(arguments.local, grid)]
     path = folder / f"weak-{ranks}.json"
-    with compare.reading("--launcher", "words of a command line"):
+    with compare.reading("--launcher", "words of a command line", "close its quotes"):
         command = shlex.split(arguments.launcher.replace("{}", str(ranks))) + [arguments.program, "bench", arguments.kind]
     command += ["--dims", "x".join(map(str, dims)), "--grid", "x".join(map(str, grid)), "--json", str(path), "--quiet"]
     if subprocess.run(command + arguments.options).returncode != 0:

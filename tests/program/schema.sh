@@ -105,6 +105,10 @@ broken bench-suite "r['links_made_on'] = 'host'" 'links_made_on'
 broken bench-suite "del r['busy_cores']" 'no busy_cores'
 broken bench-suite "next(w for w in r['rows'] if 'sensors' in w)['sensors']['cpu_clock_mhz'] = [1, 2]" 'rows.*cpu_clock_mhz'
 broken bench-solver "del r['rows'][0]['gflops_milc']" 'rows\[0\]: no gflops_milc'
+# One that a signal ended knows no links yet.
+broken bench-solver "del r['plaquette']" 'no plaquette'
+python3 -c "import json; r = json.load(open('broken.json')); r['interrupted'] = True; json.dump(r, open('ended.json', 'w'))"
+check ended.json || complain "a report of bench solver that was ended early"
 broken bench-suite "r['devices_are'] = 'nodes'" 'devices_are'
 broken bench-gemm "r['machine']['date_utc'] = 'today'" 'date_utc'
 finish

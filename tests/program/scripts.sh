@@ -237,4 +237,6 @@ for bad in "table_dirac.py none.csv" "table_dirac.py ." "table_dirac.py empty.cs
   "$source_dir/scripts/$1" "${@:2}" >out 2>err
   [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^$1: error: " err || complain "$bad: $(tail -1 err)"
 done
+echo '[]' | "$source_dir/scripts/plot_packings.py" tiles >out 2>err
+[ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q 'give what print_packing_maps wrote' err || complain "plot_packings.py without tiles: $(tail -1 err)"
 finish
