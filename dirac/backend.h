@@ -86,7 +86,6 @@ typedef struct md_launch_shapes {
  * backends.c. State is made by load and passed to every call; there are no globals. */
 typedef struct md_backend {
   const char *name;
-  const char *needs;       /* for the table: "any CPU", "CUDA GPU", ... */
   const char *unavailable; /* NULL, or why this build lacks it and how to get it */
   md_space space;          /* where its fermion fields live */
   unsigned precisions;     /* bit 1u << md_precision */

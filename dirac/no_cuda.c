@@ -3,12 +3,10 @@
 
 const md_backend md_backend_cuda = {
     .name = "cuda",
-    .needs = "CUDA GPU",
     .unavailable = "this build has no CUDA; configure with -DMINIDIRAC_CUDA=ON (needs nvcc)"};
 
 const md_backend md_backend_tensor = {
     .name = "tensor",
-    .needs = "CUDA GPU with Tensor Cores",
     .unavailable = "this build has no CUDA; configure with -DMINIDIRAC_CUDA=ON, or use tensor_emu",
     .space = MD_DEVICE,
     MD_TENSOR_BACKEND};

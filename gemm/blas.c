@@ -138,9 +138,7 @@ static md_status multiply(md_context *context, const md_gemm_call *call) {
 
 const md_gemm_kernel md_gemm_openblas = {
     .name = "openblas",
-    .idea = "the library reference on the host",
     .space = MD_GEMM_HOST,
     .precisions = 1u << MD_GEMM_DOUBLE | 1u << MD_GEMM_SINGLE,
-    .accumulation = "as inputs",
     AVAILABILITY,
 };

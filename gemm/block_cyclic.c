@@ -91,7 +91,6 @@ static md_status multiply_from_root(md_context *context, const md_gemm_request *
 
 const md_gemm_method md_gemm_block_cyclic = {
     .name = "block_cyclic",
-    .idea = "rows of A and columns of B dealt out by rank 0, C block-cyclic",
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
     .local_kernel = true,
     .from_root = true,

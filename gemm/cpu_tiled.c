@@ -53,9 +53,7 @@ static md_status multiply_tiled(md_context *context, const md_gemm_call *call) {
 
 const md_gemm_kernel md_gemm_cpu_tiled = {
     .name = "cpu_tiled",
-    .idea = "packed panels, a tile of C in registers, vectorised by the compiler",
     .space = MD_GEMM_HOST,
     .precisions = 1u << MD_GEMM_DOUBLE | 1u << MD_GEMM_SINGLE,
-    .accumulation = "as inputs",
     .run = multiply_tiled,
 };

@@ -61,7 +61,6 @@ typedef struct md_gemm_rank_times {
 
 typedef struct md_gemm_method {
   const char *name;
-  const char *idea;
   const char *unavailable; /* NULL, or why this build lacks it and how to get it */
   unsigned precisions;     /* bit 1u << md_gemm_precision, besides what the local kernel serves */
   bool local_kernel;       /* false: it brings its own */

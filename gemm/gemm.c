@@ -25,12 +25,6 @@ const char *md_gemm_precision_name(md_gemm_precision precision) {
   return PRECISIONS[precision].name;
 }
 
-int md_gemm_precision_of(const char *name) {
-  for (int p = 0; p < MD_GEMM_PRECISIONS; p++)
-    if (strcmp(name, PRECISIONS[p].name) == 0) return p;
-  return -1;
-}
-
 static md_status check_matrix(md_context *context, const char *name, int64_t rows, int64_t columns,
                               int64_t ld, size_t element_bytes) {
   int64_t bytes;
@@ -125,7 +119,6 @@ md_status md_gemm(md_context *context, const md_gemm_kernel *kernel, const md_ge
 #if !MINIDIRAC_HAVE_CUDA
 #define MD_ROW(kernel)                                                                             \
   const md_gemm_kernel md_gemm_##kernel = {.name = #kernel,                                        \
-                                           .idea = "CUDA kernel",                                  \
                                            .space = MD_GEMM_DEVICE,                                \
                                            .precisions = (1u << MD_GEMM_PRECISIONS) - 1,           \
                                            .unavailable = MD_GEMM_NO_CUDA};
@@ -205,10 +198,8 @@ static int alone(int asked) {
 
 const md_gemm_kernel md_gemm_naive = {
     .name = "naive",
-    .idea = "three loops i, j, k with double sums: the oracle",
     .space = MD_GEMM_HOST,
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
-    .accumulation = "fp64",
     .run = multiply_naive,
     .threads = alone,
 };

@@ -52,10 +52,8 @@ typedef struct md_gemm_call {
 
 typedef struct md_gemm_kernel {
   const char *name;
-  const char *idea; /* one line: what this step adds */
   md_gemm_space space;
   unsigned precisions;         /* bit 1u << md_gemm_precision */
-  const char *accumulation;    /* "as inputs", "fp32", ... */
   const char *const *variants; /* NULL or NULL-terminated names ("16x16", ...); the first is the
                                   default; asked for as NAME:VARIANT */
   const char *unavailable;     /* NULL, or why this build lacks it and how to get it */
@@ -114,7 +112,6 @@ md_status md_gemm_check(md_context *context, const md_gemm_problem *problem);
 size_t md_gemm_input_bytes(md_gemm_precision precision);  /* of an element of A, B */
 size_t md_gemm_output_bytes(md_gemm_precision precision); /* of an element of C */
 const char *md_gemm_precision_name(md_gemm_precision precision);
-int md_gemm_precision_of(const char *name); /* -1: unknown */
 
 /* The table, X(kernel): the host kernels, then those of gemm/cuda/, of which k0 .. k7 climb the
  * ladder of CUDA-core kernels. In a build without CUDA those say so. */

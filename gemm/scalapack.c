@@ -101,7 +101,6 @@ static md_status multiply_dealt(md_context *context, const md_gemm_request *requ
 
 const md_gemm_method md_gemm_scalapack = {
     .name = "scalapack",
-    .idea = "pdgemm and psgemm, the library reference over ranks",
     .precisions = 1u << MD_GEMM_DOUBLE | 1u << MD_GEMM_SINGLE,
     .local_kernel = false,
     .from_root = false,

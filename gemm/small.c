@@ -3,7 +3,6 @@
 #if !MINIDIRAC_HAVE_CUDA
 #define MD_ROW(work, kernel)                                                                       \
   const md_small_kernel md_##work##_##kernel = {.name = #kernel,                                   \
-                                                .idea = "CUDA kernel",                             \
                                                 .space = MD_GEMM_DEVICE,                           \
                                                 .types = MD_SMALL_BOTH,                            \
                                                 .unavailable = MD_GEMM_NO_CUDA};
@@ -121,19 +120,14 @@ static md_status multiply_lanes(md_context *context, const md_small_call *call) 
   return MD_OK;
 }
 
-#define HOST(variable, name_, idea_, run_)                                                         \
+#define HOST(variable, name_, run_)                                                                \
   const md_small_kernel variable = {                                                               \
-      .name = name_, .idea = idea_, .space = MD_GEMM_HOST, .types = MD_SMALL_BOTH, .run = run_}
-HOST(md_transpose_host_naive, "host_naive", "reads along rows, writes along columns: the reference",
-     transpose_naive);
-HOST(md_transpose_host_tile, "host_tile",
-     "tiles whose lines of both matrices stay in cache, threads over tiles", transpose_tile);
-HOST(md_shift_host, "host", "the definition, in tiles of the block shape, threads over tiles",
-     shift);
-HOST(md_gemv_host_naive, "host_naive", "the definition with double sums: the reference",
-     multiply_naive);
-HOST(md_gemv_host_lanes, "host_lanes",
-     "16 sums side by side in a vector register, threads over rows", multiply_lanes);
+      .name = name_, .space = MD_GEMM_HOST, .types = MD_SMALL_BOTH, .run = run_}
+HOST(md_transpose_host_naive, "host_naive", transpose_naive);
+HOST(md_transpose_host_tile, "host_tile", transpose_tile);
+HOST(md_shift_host, "host", shift);
+HOST(md_gemv_host_naive, "host_naive", multiply_naive);
+HOST(md_gemv_host_lanes, "host_lanes", multiply_lanes);
 
 enum { WARP = 32, SECTOR_ELEMENTS = 32 / MD_SMALL_BYTES };
 

@@ -37,7 +37,6 @@ typedef struct md_small_call {
 
 typedef struct md_small_kernel {
   const char *name;
-  const char *idea;
   md_gemm_space space;
   unsigned types; /* bit 1u << md_small_type */
   const char *unavailable;

@@ -167,7 +167,6 @@ static md_status multiply_panels(md_context *context, const md_gemm_request *req
 
 const md_gemm_method md_gemm_summa = {
     .name = "summa",
-    .idea = "all matrices dealt out, panels of k sent ahead along rows and columns of the grid",
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
     .local_kernel = true,
     .from_root = false,

@@ -203,7 +203,6 @@ static double link_bytes(const md_backend_request *request) {
 }
 
 const md_backend md_backend_cpu_ref = {.name = "cpu_ref",
-                                       .needs = "any CPU",
                                        .space = MD_HOST,
                                        .precisions = 1u << MD_DOUBLE,
                                        .reconstructs = 1u << MD_RECONSTRUCT_18,

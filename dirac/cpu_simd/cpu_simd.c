@@ -217,7 +217,6 @@ static bool alone(const md_backend_request *request) {
 
 const md_backend md_backend_cpu_simd = {
     .name = "cpu_simd",
-    .needs = "any CPU; picks AVX-512, AVX2 or the baseline at run time",
     .space = MD_HOST,
     .precisions =
         1u << MD_DOUBLE | 1u << MD_SINGLE | 1u << MD_HALF | 1u << MD_BF16 | 1u << MD_FIXED,

@@ -234,7 +234,6 @@ static md_status check(md_context *context, const md_backend_request *request) {
 static const md_launch_shapes launch_shapes = {shapes, name_shape, take_shape};
 
 const md_backend md_backend_cuda = {.name = "cuda",
-                                    .needs = "CUDA GPU",
                                     .space = MD_DEVICE,
                                     .precisions = (1u << MD_PRECISIONS) - 1,
                                     .reconstructs = (1u << MD_RECONSTRUCTS) - 1,

@@ -382,7 +382,6 @@ static int speed_of(const md_context *context, const md_backend_request *request
 
 const md_backend md_backend_tensor = {
     .name = "tensor",
-    .needs = "CUDA GPU with Tensor Cores",
     .space = MD_DEVICE,
     MD_TENSOR_BACKEND,
     .speed_of = speed_of,

@@ -306,7 +306,6 @@ static md_status hop(md_context *context, void *state, const md_hop_call *call) 
 }
 
 const md_backend md_backend_tensor_emu = {.name = "tensor_emu",
-                                          .needs = "any CPU (Tensor Core packings, emulated)",
                                           .space = MD_HOST,
                                           MD_TENSOR_BACKEND,
                                           .speed_of = md_tensor_speed_of,

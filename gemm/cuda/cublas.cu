@@ -108,8 +108,7 @@ static md_status multiply_cublas(md_context *context, const md_gemm_call *call) 
 }
 
 const md_gemm_kernel md_gemm_cublas = entry(
-    "cublas", "the vendor's library, same types and math mode", (1u << MD_GEMM_PRECISIONS) - 1,
-    "fp64 for double, else fp32", multiply_cublas, nullptr,
+    "cublas", (1u << MD_GEMM_PRECISIONS) - 1, multiply_cublas, nullptr,
     [](md_context *context, const md_gemm_problem *p, const md_gemm_launch *launch, void **state) {
       return open_handle(context, p, launch->stream, state);
     },
@@ -125,6 +124,6 @@ static md_status run_gemv(md_context *context, const md_small_call *call) {
   return status_of(context, library, status, "multiply");
 }
 
-const md_small_kernel md_gemv_cublas = {
-    "cublas", "the vendor's library, floats", MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE, nullptr,
-    run_gemv, open_handle<md_small_problem>,  close};
+const md_small_kernel md_gemv_cublas = {"cublas", MD_GEMM_DEVICE, 1u << MD_SMALL_SINGLE,
+                                        nullptr,  run_gemv,       open_handle<md_small_problem>,
+                                        close};

@@ -315,6 +315,5 @@ md_status run(md_context *context, const md_gemm_call *call) {
 } // namespace
 
 const md_gemm_kernel md_gemm_dmma =
-    entry("dmma", "fp64 Tensor Cores, m16n8k8, tensor copies, tile after tile", DOUBLE, "fp64", run,
-          nullptr, open, close_tensor_plan,
+    entry("dmma", DOUBLE, run, nullptr, open, close_tensor_plan,
           [](md_context *context) { return needs_hopper(context, "dmma"); });

@@ -56,11 +56,8 @@ static md_status run_tile(md_context *context, const md_gemm_call *call) {
   return of[call->launch->variant](context, call);
 }
 
-const md_gemm_kernel md_gemm_k0 =
-    entry("k0", "one thread per element, a warp walks down a column", SINGLE | DOUBLE, "as inputs",
-          run_types<0, element<float, false>, element<double, false>, 16, 16>);
+const md_gemm_kernel md_gemm_k0 = entry(
+    "k0", SINGLE | DOUBLE, run_types<0, element<float, false>, element<double, false>, 16, 16>);
 const md_gemm_kernel md_gemm_k1 =
-    entry("k1", "one thread per element, a warp walks along a row: coalesced", SINGLE | DOUBLE,
-          "as inputs", run_types<1, element<float, true>, element<double, true>, 16, 16>);
-const md_gemm_kernel md_gemm_k2 = entry("k2", "tiles of A and B in shared memory", SINGLE | DOUBLE,
-                                        "as inputs", run_tile, variants);
+    entry("k1", SINGLE | DOUBLE, run_types<1, element<float, true>, element<double, true>, 16, 16>);
+const md_gemm_kernel md_gemm_k2 = entry("k2", SINGLE | DOUBLE, run_tile, variants);

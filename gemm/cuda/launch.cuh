@@ -106,14 +106,13 @@ md_status run_step(md_context *context, const md_gemm_call *call) {
 }
 
 /* The table entry of a kernel of the device; without open it keeps no state. */
-constexpr md_gemm_kernel entry(const char *name, const char *idea, unsigned precisions,
-                               const char *accumulation, decltype(md_gemm_kernel::run) run,
+constexpr md_gemm_kernel entry(const char *name, unsigned precisions,
+                               decltype(md_gemm_kernel::run) run,
                                const char *const *variants = nullptr,
                                decltype(md_gemm_kernel::open) open = nullptr,
                                decltype(md_gemm_kernel::close) close = nullptr,
                                decltype(md_gemm_kernel::serves) serves = nullptr) {
-  return {name,    idea,   MD_GEMM_DEVICE, precisions, accumulation, variants,
-          nullptr, serves, open,           close,      run,          nullptr};
+  return {name, MD_GEMM_DEVICE, precisions, variants, nullptr, serves, open, close, run, nullptr};
 }
 
 enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };

@@ -265,14 +265,9 @@ static md_status run_pipeline(md_context *context, const md_gemm_call *call) {
 }
 
 const md_gemm_kernel md_gemm_k3 =
-    entry("k3", "8x8 elements per thread, column of A and row of B in registers", SINGLE,
-          "as inputs", run_step<3, float, registers<false>, TILE, TILE, THREADS>);
+    entry("k3", SINGLE, run_step<3, float, registers<false>, TILE, TILE, THREADS>);
 const md_gemm_kernel md_gemm_k4 =
-    entry("k4", "tile of A transposed in shared memory", SINGLE, "as inputs",
-          run_step<4, float, registers<true>, TILE, TILE, THREADS>);
-const md_gemm_kernel md_gemm_k5 =
-    entry("k5", "16-byte accesses to global memory", SINGLE, "as inputs", run_vectors<5, Square>);
-const md_gemm_kernel md_gemm_k6 = entry("k6", "warp tiles of 32x64, conflict-free reads", SINGLE,
-                                        "as inputs", run_vectors<6, Pieces>);
-const md_gemm_kernel md_gemm_k7 = entry("k7", "cp.async stages and double-buffered registers",
-                                        SINGLE, "as inputs", run_pipeline, variants);
+    entry("k4", SINGLE, run_step<4, float, registers<true>, TILE, TILE, THREADS>);
+const md_gemm_kernel md_gemm_k5 = entry("k5", SINGLE, run_vectors<5, Square>);
+const md_gemm_kernel md_gemm_k6 = entry("k6", SINGLE, run_vectors<6, Pieces>);
+const md_gemm_kernel md_gemm_k7 = entry("k7", SINGLE, run_pipeline, variants);

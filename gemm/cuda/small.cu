@@ -234,34 +234,22 @@ md_status open_scratch(md_context *context, const md_small_problem *p, void *, v
                             "the products of a matrix-vector product", state);
 }
 
-constexpr md_small_kernel small(const char *name, const char *idea,
-                                decltype(md_small_kernel::run) start,
+constexpr md_small_kernel small(const char *name, decltype(md_small_kernel::run) start,
                                 decltype(md_small_kernel::open) open = nullptr,
                                 decltype(md_small_kernel::close) close = nullptr) {
-  return {name, idea, MD_GEMM_DEVICE, MD_SMALL_BOTH, nullptr, start, open, close};
+  return {name, MD_GEMM_DEVICE, MD_SMALL_BOTH, nullptr, start, open, close};
 }
 
 } // namespace
 
-const md_small_kernel md_transpose_naive =
-    small("naive", "reads along rows, writes down columns", by_type<Transpose<false, 0>>);
-const md_small_kernel md_transpose_tile =
-    small("tile", "through a tile in shared memory", by_type<Transpose<true, 0>>);
-const md_small_kernel md_transpose_padded =
-    small("padded", "the tile's rows padded by one element: no bank conflicts",
-          by_type<Transpose<true, 1>>);
-const md_small_kernel md_shift_direct =
-    small("direct", "two loads per thread, caches hold the overlap", by_type<Shift<false>>);
-const md_small_kernel md_shift_shared =
-    small("shared", "rows in shared memory, each element read once", by_type<Shift<true>>);
-const md_small_kernel md_gemv_thread_row =
-    small("thread_row", "a thread per row", by_type<Gemv<THREAD_ROW>>);
+const md_small_kernel md_transpose_naive = small("naive", by_type<Transpose<false, 0>>);
+const md_small_kernel md_transpose_tile = small("tile", by_type<Transpose<true, 0>>);
+const md_small_kernel md_transpose_padded = small("padded", by_type<Transpose<true, 1>>);
+const md_small_kernel md_shift_direct = small("direct", by_type<Shift<false>>);
+const md_small_kernel md_shift_shared = small("shared", by_type<Shift<true>>);
+const md_small_kernel md_gemv_thread_row = small("thread_row", by_type<Gemv<THREAD_ROW>>);
 const md_small_kernel md_gemv_two_phase =
-    small("two_phase", "all products into device memory, then a tree per row",
-          by_type<Gemv<TWO_PHASE>>, open_scratch, md_device_free);
-const md_small_kernel md_gemv_block_serial =
-    small("block_serial", "a block per row, one thread adds up", by_type<Gemv<BLOCK_SERIAL>>);
-const md_small_kernel md_gemv_block_atomic =
-    small("block_atomic", "a block per row, atomics on shared memory", by_type<Gemv<BLOCK_ATOMIC>>);
-const md_small_kernel md_gemv_warp_shuffle =
-    small("warp_shuffle", "a warp per row, shuffles", by_type<Gemv<WARP_SHUFFLE>>);
+    small("two_phase", by_type<Gemv<TWO_PHASE>>, open_scratch, md_device_free);
+const md_small_kernel md_gemv_block_serial = small("block_serial", by_type<Gemv<BLOCK_SERIAL>>);
+const md_small_kernel md_gemv_block_atomic = small("block_atomic", by_type<Gemv<BLOCK_ATOMIC>>);
+const md_small_kernel md_gemv_warp_shuffle = small("warp_shuffle", by_type<Gemv<WARP_SHUFFLE>>);

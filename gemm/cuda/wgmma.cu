@@ -260,6 +260,5 @@ md_status run(md_context *context, const md_gemm_call *call) {
 } // namespace
 
 const md_gemm_kernel md_gemm_wgmma =
-    entry("wgmma", "warpgroup multiply, tensor copies, ring of stages, clusters",
-          1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32, "fp32", run, nullptr, open,
+    entry("wgmma", 1u << MD_GEMM_HALF | 1u << MD_GEMM_BF16 | 1u << MD_GEMM_TF32, run, nullptr, open,
           close_tensor_plan, [](md_context *context) { return needs_hopper(context, "wgmma"); });

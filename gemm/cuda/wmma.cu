@@ -256,10 +256,10 @@ template <class T> md_status run_tiled(md_context *context, const md_gemm_call *
 } // namespace
 
 const md_gemm_kernel md_gemm_wmma_simple = entry(
-    "wmma_simple", "a 16x16 tile per warp, straight from global memory", TENSOR_INPUTS, "fp32",
+    "wmma_simple", TENSOR_INPUTS,
     run_inputs<run_simple<__half>, run_simple<__nv_bfloat16>, run_simple<wmma::precision::tf32>>,
     nullptr, open_workspace, close_workspace);
-const md_gemm_kernel md_gemm_wmma_tiled = entry(
-    "wmma_tiled", "shared memory, 4x4 fragments per warp, cp.async stages", TENSOR_INPUTS, "fp32",
-    run_inputs<run_tiled<__half>, run_tiled<__nv_bfloat16>, run_tiled<wmma::precision::tf32>>,
-    nullptr, open_workspace, close_workspace);
+const md_gemm_kernel md_gemm_wmma_tiled =
+    entry("wmma_tiled", TENSOR_INPUTS,
+          run_inputs<run_tiled<__half>, run_tiled<__nv_bfloat16>, run_tiled<wmma::precision::tf32>>,
+          nullptr, open_workspace, close_workspace);

@@ -30,7 +30,6 @@ static md_status create_peer(md_context *context, const md_halo_plan *plan, void
 
 const md_transport md_transport_peer = {
     .name = "peer",
-    .needs = "GPUs of one node that address each other",
     .whole_spinors = true,
     MD_DEVICE_CARRIER(.speed = 5, .queued = true, .check = check_peer, .create = create_peer,
                       .begin = md_device_carrier_pack, .end = md_device_carrier_unpack,
@@ -122,7 +121,5 @@ static md_status verify(md_context *context, void *state) {
 #define BY_NCCL(...) MD_DEVICE_CARRIER()
 #endif
 
-const md_transport md_transport_nccl = {
-    .name = "nccl", .needs = "NCCL, a GPU for each rank", BY_NCCL(3, check_nccl)};
-const md_transport md_transport_mixed = {
-    .name = "mixed", .needs = "peer within nodes, NCCL between them", BY_NCCL(4, check_mixed)};
+const md_transport md_transport_nccl = {.name = "nccl", BY_NCCL(3, check_nccl)};
+const md_transport md_transport_mixed = {.name = "mixed", BY_NCCL(4, check_mixed)};

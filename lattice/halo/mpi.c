@@ -92,7 +92,6 @@ static md_status end_host(md_context *context, void *state, md_field *field) {
 }
 
 const md_transport md_transport_mpi = {.name = "mpi",
-                                       .needs = "MPI; fields on the host",
                                        .spaces = 1u << MD_HOST,
                                        .speed = 1,
                                        .create = create_host,
@@ -178,12 +177,10 @@ static md_status end_staged(md_context *context, void *state, md_field *field) {
 
 const md_transport md_transport_cuda_aware = {
     .name = "cuda_aware",
-    .needs = "an MPI that takes device memory",
     MD_DEVICE_CARRIER(.speed = 2, .check = check_aware, .create = create,
                       .begin = md_device_carrier_pack, .end = end_aware,
                       .verify = md_device_carrier_verify, .destroy = destroy)};
 const md_transport md_transport_staged = {
     .name = "staged",
-    .needs = "CUDA GPUs and MPI",
     MD_DEVICE_CARRIER(.speed = 1, .create = create, .begin = begin_staged, .end = end_staged,
                       .verify = md_device_carrier_verify, .destroy = destroy)};

@@ -19,7 +19,6 @@ typedef struct md_halo_plan {
 /* A way to carry halos: a constant table of functions, and one line in halo.c. */
 typedef struct md_transport {
   const char *name;
-  const char *needs;       /* for the table: "MPI", "CUDA GPUs", ... */
   const char *unavailable; /* NULL, or why this build lacks it and how to get it */
   unsigned spaces;         /* of the fields that it carries: bit 1u << md_space */
   int speed;               /* auto takes the highest that can be used */
