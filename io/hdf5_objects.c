@@ -130,7 +130,6 @@ enum { OBJECTS_MOST = 512, LEVELS_MOST = 8 };
 /* The list is its own queue: groups in it wait for their turn, so that nothing here is called
  * deeper than a file's author likes. */
 typedef struct listing {
-  hid_t file;
   md_notes *notes;
   int turn; /* record whose members are being listed */
   int unreadable;
@@ -234,7 +233,7 @@ static int level_of(const char *name) {
 }
 
 int md_h5_list_objects(hid_t file, md_notes *notes) {
-  listing l = {.file = file, .notes = notes};
+  listing l = {.notes = notes};
   md_record root = {.type = "/"};
   const hid_t first = H5Oopen(file, "/", H5P_DEFAULT);
   describe_object(&l, first, &root);

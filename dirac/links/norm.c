@@ -1,6 +1,5 @@
 #include "base/memory_need.h"
 #include "dirac/links/links.h"
-#include "lattice/fields/sum.h"
 #include "lattice/gauge/su3.h"
 
 #include <float.h>

@@ -122,9 +122,6 @@ void md_source_point(md_field b[MD_PARITIES], const int point[MD_DIMS]) {
   memcpy(v.at, point, sizeof v.at);
   fill_alike(b, v, true);
 }
-void md_source_wall(md_field b[MD_PARITIES], int t) {
-  fill_alike(b, (md_source_vector){.kind = MD_SOURCE_WALL, .at = {[MD_T] = t}}, true);
-}
 void md_source_random(md_field b[MD_PARITIES], uint64_t seed) {
   fill_alike(b, (md_source_vector){.kind = MD_SOURCE_Z2, .seed = seed}, false);
 }

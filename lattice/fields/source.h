@@ -34,8 +34,6 @@ void md_source_fill(md_field b[MD_PARITIES], const md_source_vector *vectors);
 
 /* Right-hand side c (n_rhs = 3): 1 in colour c at global coordinates `point`. */
 void md_source_point(md_field b[MD_PARITIES], const int point[MD_DIMS]);
-/* Right-hand side c (n_rhs = 3): 1 in colour c at every site of the time slice t. */
-void md_source_wall(md_field b[MD_PARITIES], int t);
 /* MD_SOURCE_Z2, right-hand sides numbered from 0. */
 void md_source_random(md_field b[MD_PARITIES], uint64_t seed);
 /* MD_SOURCE_GAUSSIAN, numbered likewise. For tests and benchmarks. */

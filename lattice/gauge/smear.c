@@ -91,13 +91,12 @@ static md_status measure(work *w, const md_gauge *gauge, char name, md_link_mean
   return status;
 }
 
-static md_status note(work *w, const md_gauge *gauge, char name, double epsilon) {
+static md_status note(work *w, const md_gauge *gauge, char name) {
   if (!w->report || w->request->unmeasured || !name) return MD_OK;
   md_link_means *means = &w->report->kinds[w->report->kind_count++];
   MD_TRY(wait(w));
   const double start_s = md_time_s();
   MD_TRY(measure(w, gauge, name, means));
-  means->naik_epsilon = epsilon;
   w->measure_s += md_time_s() - start_s;
   return MD_OK;
 }
@@ -129,10 +128,10 @@ static md_status make_level(work *w, const md_level *level, bool noted, const md
   for (int mu = 0; mu < MD_DIMS; mu++) MD_TRY(md_staples_fat(w->staples, u, mu, &weights, &v[mu]));
   MD_TRY(md_staples_exchange_gauge(w->staples, out));
   if (level->end == MD_END_NONE) return MD_OK; /* noted when epsilon is in */
-  if (noted) MD_TRY(note(w, out, level->sum_name, 0.0));
+  if (noted) MD_TRY(note(w, out, level->sum_name));
   MD_TRY(md_agree(w->context, finish_level(w, level->end, u, v)));
   MD_TRY(md_staples_exchange_gauge(w->staples, out));
-  return noted ? note(w, out, level->end_name, 0.0) : MD_OK;
+  return noted ? note(w, out, level->end_name) : MD_OK;
 }
 
 /* Level after level; `result` receives the links of the last, *source those that it smeared:
@@ -181,8 +180,7 @@ static md_status spread(work *w, const md_gauge *source, bool are_long, md_gauge
                        are_long ? NULL : &u[mu], NULL);
     MD_TRY(md_staples_exchange_gauge(w->staples, &links[e]));
   }
-  for (int e = 0; e < md_smear_epsilons(w->request); e++)
-    MD_TRY(note(w, &links[e], name, md_smear_epsilon(w->request, e)));
+  for (int e = 0; e < md_smear_epsilons(w->request); e++) MD_TRY(note(w, &links[e], name));
   return MD_OK;
 }
 

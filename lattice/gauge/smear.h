@@ -53,12 +53,11 @@ md_smear_request md_smear_defaults(const md_recipe *recipe);
 
 /* Means over a kind of link of all directions and sites. */
 typedef struct md_link_means {
-  char name;           /* 'V': a sum of paths that is then projected, or fat7; 'W': projected or
-                          stout links, after the last step; 'X': fat; 'L': long */
-  double naik_epsilon; /* of X and L of hisq */
-  double plaquette;    /* Re tr / 3 of the plaquette, mean of six planes; NaN of long links */
-  double link_trace;   /* Re tr / 3 */
-  double norm2;        /* sum of the nine |elements|^2, / 3 */
+  char name;         /* 'V': a sum of paths that is then projected, or fat7; 'W': projected or
+                        stout links, after the last step; 'X': fat; 'L': long */
+  double plaquette;  /* Re tr / 3 of the plaquette, mean of six planes; NaN of long links */
+  double link_trace; /* Re tr / 3 */
+  double norm2;      /* sum of the nine |elements|^2, / 3 */
 } md_link_means;
 
 enum { MD_EPSILONS_MOST = 8, MD_LINK_KINDS_MOST = 2 + 2 * MD_EPSILONS_MOST };

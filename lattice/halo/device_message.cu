@@ -1,6 +1,5 @@
 #include "lattice/halo/device_messages.cuh"
 
-#include <cstdlib>
 #include <new>
 
 /* Blocks that drive a link at 268 of the 284 GB/s that a whole GPU drives it at, and leave the

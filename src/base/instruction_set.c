@@ -26,11 +26,6 @@ md_isa md_isa_best(void) {
   return isa;
 }
 
-const char *md_isa_name(md_isa isa) {
-  static const char *const names[MD_ISAS] = {"baseline", "avx2", "avx512"};
-  return names[isa];
-}
-
 int md_cpu_family(const char *vendor) {
 #if defined(__x86_64__)
   unsigned a, b, c, d;

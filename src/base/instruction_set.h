@@ -16,7 +16,6 @@ typedef enum md_isa {
 bool md_isa_runs(md_isa isa);
 /* The last in the list that runs. */
 md_isa md_isa_best(void);
-const char *md_isa_name(md_isa isa); /* "baseline", "avx2", "avx512" */
 /* The family of a CPU of this vendor, for settings that were measured on one: of "AuthenticAMD" 23
  * is Zen to Zen 2, 25 Zen 3 and 4, 26 Zen 5; of "GenuineIntel" 6 is every Xeon so far. 0 of a CPU
  * of any other vendor. */

@@ -34,9 +34,8 @@ static void each_variant(void **state, void (*run)(md_context *context, const va
 }
 
 static void name(const variant *v, char text[128]) {
-  snprintf(text, 128, "%s %s %s rhs %d", md_isa_name(v->isa),
-           md_precision_name(v->request.precision), md_reconstruct_name(v->request.reconstruct),
-           v->request.n_rhs);
+  snprintf(text, 128, "isa %d %s %s rhs %d", v->isa, md_precision_name(v->request.precision),
+           md_reconstruct_name(v->request.reconstruct), v->request.n_rhs);
 }
 
 /* Links, source and result are rounded once each; sums of 24 products in the arithmetic type. */

@@ -370,8 +370,8 @@ static void same_for_every_instruction_set(void **state) {
       }
       if (!same_bits(&f[0].x, &f[1].x) || !same_bits(&f[0].y, &f[1].y) ||
           !same_bits(&f[0].z, &f[1].z))
-        fail_msg("%s, %s, %d right-hand sides", md_isa_name((md_isa)isa),
-                 md_precision_name(settings[s].precision), settings[s].n_rhs);
+        fail_msg("isa %d, %s, %d right-hand sides", isa, md_precision_name(settings[s].precision),
+                 settings[s].n_rhs);
       assert_memory_equal(products[0], products[1],
                           2 * (size_t)settings[s].n_rhs * sizeof products[0][0]);
       for (int i = 0; i < 2; i++)

@@ -135,7 +135,10 @@ static void points_and_walls(void **state) {
   md_source_gaussian(b, 1); /* all of it is overwritten */
   md_source_point(b, point);
   check_units(b, at_point);
-  md_source_wall(b, point[MD_T]);
+  md_source_vector wall[3];
+  for (int c = 0; c < 3; c++)
+    wall[c] = (md_source_vector){MD_SOURCE_WALL, .at = {[MD_T] = point[MD_T]}, .colour = c};
+  md_source_fill(b, wall);
   check_units(b, on_wall);
   drop(g, b);
 }

@@ -2,7 +2,6 @@
 
 extern "C" {
 #include "base/device_peers.h"
-#include "base/watch.h"
 #include "dirac/solvers/device/cg_device.h"
 #include "dirac/solvers/device/recorded_step.h"
 }

@@ -5,7 +5,6 @@
 #include "lattice/fields/cuda/block_rows.cuh"
 
 extern "C" {
-#include "base/watch.h"
 #include "lattice/fields/spaces.h"
 #include "lattice/fields/sum.h"
 }

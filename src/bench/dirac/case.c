@@ -4,7 +4,6 @@
 #include "base/memory.h"
 #include "base/progress.h"
 #include "base/text.h"
-#include "base/timer.h"
 #include "bench/bench.h"
 #include "dirac/backend.h"
 #include "lattice/fields/linear.h"

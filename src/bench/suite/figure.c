@@ -1,8 +1,7 @@
 #include "base/energy.h"
+#include "base/sensors.h"
 #include "base/text.h"
 #include "base/waiting.h"
-#include "bench/bench.h"
-#include "bench/solver/case.h"
 #include "bench/suite/suite.h"
 
 #include <math.h>

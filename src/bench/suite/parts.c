@@ -7,7 +7,6 @@
 #include "bench/gemm/case.h"
 #include "bench/solver/case.h"
 #include "bench/suite/suite.h"
-#include "gemm/gemm.h"
 #include "io/lattice_file.h"
 
 #include <limits.h>
