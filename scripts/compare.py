@@ -33,21 +33,8 @@ IDENTITY = {
     "bench dirac": OPERATOR + ["mode", "kernel", "count"] + COMMON,
     "bench solver": ["solver", "precondition", "degree", "mass", "inner", "outer_backend"] + OPERATOR + COMMON,
     "bench suite": ["part", "work", "format", "kernel", "space", "solver", "inner", "m"] + OPERATOR + COMMON,
-    "bench gemm": [
-        "kernel",
-        "precision",
-        "m",
-        "n",
-        "k",
-        "grid",
-        "alpha",
-        "beta",
-        "block",
-        "local_kernel",
-        "host_memory",
-        "pitched",
-    ]
-    + COMMON,
+    "bench gemm": ["kernel", "precision", "m", "n", "k", "grid", "alpha", "beta", "block", "local_kernel", "host_memory",
+                   "pitched"] + COMMON,
     "bench copy": ["kernel", "space", "bytes"] + COMMON,
     "bench transpose": ["kernel"] + SMALL + COMMON,
     "bench shift": ["kernel"] + SMALL + COMMON,
@@ -77,11 +64,7 @@ class BadInput(Exception):
 
 def shown(value):
     """A value of a report as one printable word."""
-    text = (
-        "x".join(map(shown, value))
-        if isinstance(value, list)
-        else value if isinstance(value, str) else json.dumps(value)
-    )
+    text = "x".join(map(shown, value)) if isinstance(value, list) else value if isinstance(value, str) else json.dumps(value)
     return "".join(c if c.isprintable() else ascii(c)[1:-1] for c in text)
 
 
@@ -246,9 +229,8 @@ def check_same_work(old_report, new_report):
 def compare(old_name, new_name, threshold, ratios):
     old_report, new_report = load(old_name), load(new_name)
     if old_report["command"] != new_report["command"]:
-        raise BadInput(
-            f"the reports must be of one command, got '{shown(old_report['command'])}' and '{shown(new_report['command'])}'"
-        )
+        words = " and ".join(f"'{shown(report['command'])}'" for report in (old_report, new_report))
+        raise BadInput(f"the reports must be of one command, got {words}")
     check_same_work(old_report, new_report)
     keys, suite = RATIOS.get(old_report["command"]), old_report["command"] == "bench suite"
     if ratios and not keys:
@@ -320,7 +302,7 @@ def figures_of(old, new):
 
 def warn_of_machines(old, new):
     """Times of two machines may be compared, but the reader should know."""
-    machines = [report.get("machine") if isinstance(report.get("machine"), dict) else {} for report in (old, new)]
+    machines = [report["machine"] if isinstance(report.get("machine"), dict) else {} for report in (old, new)]
     for key in ("host", "cpu", "gpu", "threads", "compiler", "compiler_flags"):
         a, b = (json.dumps(machine.get(key), sort_keys=True) for machine in machines)
         if a != b and all(machines):
@@ -331,6 +313,11 @@ def warn_of_machines(old, new):
 
 
 class Parser(argparse.ArgumentParser):
+    """Of a script: its help is the script's text as it stands."""
+
+    def __init__(self, text, prog=None):
+        super().__init__(prog=prog, description=text, formatter_class=argparse.RawDescriptionHelpFormatter)
+
     def error(self, message):
         raise BadInput(f"{message}; see {self.prog} --help")
 
@@ -373,16 +360,11 @@ def percent(text):
 
 
 def main():
-    parser = Parser(prog="compare.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__, "compare.py")
     parser.add_argument("old", metavar="OLD")
     parser.add_argument("new", metavar="NEW")
-    parser.add_argument(
-        "--threshold",
-        type=percent,
-        default=5.0,
-        metavar="PERCENT",
-        help="growth of time that counts, beyond noise [5]",
-    )
+    parser.add_argument("--threshold", type=percent, default=5.0, metavar="PERCENT",
+                        help="growth of time that counts, beyond noise [5]")
     parser.add_argument("--ratios", action="store_true", help="compare times over others of the same run")
     with refusals("compare.py"):
         arguments = parser.parse_args()

@@ -180,10 +180,8 @@ def fit_solves(models, solves):
 def print_fit(models, hops):
     print("| hop | start, us | ns per site | boundary, ns per site | join, us + us per MB |\n|---|---|---|---|---|")
     for key, m in models.items():
-        print(
-            f"| {' '.join(map(str, key))} | {1e6 * m.interior[0]:.1f} | {1e9 * m.interior[1]:.4f} "
-            f"| {1e9 * m.boundary[1]:.4f} | {1e6 * m.join[0]:.1f} + {1e12 * m.join[1]:.2f} |"
-        )
+        print(f"| {' '.join(map(str, key))} | {1e6 * m.interior[0]:.1f} | {1e9 * m.interior[1]:.4f} "
+              f"| {1e9 * m.boundary[1]:.4f} | {1e6 * m.join[0]:.1f} + {1e12 * m.join[1]:.2f} |")
     link = next(iter(models.values())).link
     rate = f"{1e-9 / link[1]:.0f} GB/s" if link[1] > 0.0 else "no more for more bytes"
     print(f"\nlink: {1e6 * link[0]:.1f} us and {rate} in an exchange\n")
@@ -231,20 +229,11 @@ def draw(models, hops, options):
                     points.append((n, math.prod(dims) / 2 * 570e-12 * key[4] / hop / n))
             name = key[0] if key[1] in ("none", "", None) else f"{key[0]} {key[1]}"
             (curve,) = axis.plot(
-                *zip(*points),
-                label=f"{name}, {key[2]}, {key[4]} rhs",
-                color=COLOURS.get(name, "#000000"),
-                linestyle=dashes[PRECISIONS.index(key[2])],
-                linewidth=1 if key[4] == 1 else 2.2,
-            )
+                *zip(*points), label=f"{name}, {key[2]}, {key[4]} rhs", color=COLOURS.get(name, "#000000"),
+                linestyle=dashes[PRECISIONS.index(key[2])], linewidth=1 if key[4] == 1 else 2.2)
             rates += [rate for _, rate in points]
             seen = [r for r in hops if key_of(r) == key and tuple(r["dims"]) == dims]
-            axis.plot(
-                [r["ranks"] for r in seen],
-                [1e-3 * r["gflops"] / r["ranks"] for r in seen],
-                "o",
-                color=curve.get_color(),
-            )
+            axis.plot([r["ranks"] for r in seen], [1e-3 * r["gflops"] / r["ranks"] for r in seen], "o", color=curve.get_color())
         axis.set(xscale="log", yscale="log", xlabel="GPUs", title=" x ".join(map(str, dims)))
         axis.set_xticks([1, 4, 16, 64, 256], ["1", "4", "16", "64", "256"])
     few_ticks(axes[0].yaxis, [tick for e in range(-3, 5) for tick in (10.0**e, 3 * 10.0**e) if min(rates) < tick < max(rates)])
@@ -273,7 +262,7 @@ def microseconds(text):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("reports", nargs="+", metavar="REPORT")
     parser.add_argument("-o", "--output", metavar="PICTURE")
     parser.add_argument("--network", type=positive, default=50.0, metavar="GB/s")

@@ -7,7 +7,6 @@ what a figure is follows from its row alone. `performance.py --check` compares w
 `performance.py --add NAME REPORT JOB` makes results/NAME.json, one per machine, of a report of
 `bench suite` and the job script that it was made by, with a hash of both.
 """
-import argparse
 import csv
 import glob
 import hashlib
@@ -16,6 +15,7 @@ import os
 import sys
 
 import compare
+from table_gemm import shape_of
 
 TOP = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 SPINS = ("wilson", "domainwall", "mobius")
@@ -131,6 +131,10 @@ def results_table():
             [heads, ["---"] * len(heads)] + [words for _, words in sorted(rows, key=lambda row: -row[0])]]
 
 
+def of_kind(rows, kind, machine):
+    return [(r, s) for k, r, s in rows if k == kind and s.machine == machine]
+
+
 class Table:
     """Lines by a key, columns by a word; the newest cell of each stands."""
 
@@ -179,7 +183,7 @@ def gflops(row):
 
 def hop_tables(rows, machine):
     """On a GPU one table by link reals and right-hand sides at the largest lattice, one by lattice; one of quarks with spin."""
-    rows = [(r, s) for kind, r, s in rows if kind == "dirac" and s.machine == machine]
+    rows = of_kind(rows, "dirac", machine)
     spins = Table("Hops of quarks with four spins, GFLOP/s and share of the roofline",
                   ("action", "slices", "lattice", "backend", "link reals", "right-hand sides"), PRECISIONS)
     for r, s in rows:
@@ -211,8 +215,8 @@ def solver_tables(rows, machine):
                ("action", "lattice", "backend", "link reals", "right-hand sides"), [f"double/{i}" if i != "none" else "double" for i in INNERS])
     time = Table("Time to solution, seconds per right-hand side (iterations)",
                  ("action", "lattice", "mass", "way", "backend", "right-hand sides"), cg.columns)
-    for kind, r, s in rows:
-        if kind != "solver" or s.machine != machine or r["precision"] != "double" or str(r["converged"]).lower() != "true":
+    for r, s in of_kind(rows, "solver", machine):
+        if r["precision"] != "double" or str(r["converged"]).lower() != "true":
             continue
         column = "double" if r["inner"] == "none" else f'double/{r["inner"]}'
         lattice = dims_of(r["dims"])
@@ -227,32 +231,22 @@ def solver_tables(rows, machine):
 
 
 def gemm_tables(rows, machine):
-    shapes, table = [], {}
-    for kind, r, s in rows:
-        if kind != "gemm" or s.machine != machine:
-            continue
-        m, n, k = (int(float(r[x])) for x in ("m", "n", "k"))
-        shapes.append(f"{m}^3" if m == n == k else f"{m} x {n} x {k}")
+    rows = of_kind(rows, "gemm", machine)
+    shapes = [shape_of(r) for r, _ in rows]
     wanted = [s for s in ("1000^3", "4096^3", "8192^3", "8192 x 8192 x 32", "8192 x 8192 x 64", "8192 x 8192 x 128", "8192 x 8192 x 156") if s in shapes]
     if not wanted:
         wanted = list(dict.fromkeys(shapes))
     table = Table("Dense products, TFLOP/s and share of the vendor's or system's library", ("precision", "kernel"), wanted)
-    for kind, r, s in rows:
-        if kind != "gemm" or s.machine != machine:
-            continue
-        m, n, k = (int(float(r[x])) for x in ("m", "n", "k"))
-        shape = f"{m}^3" if m == n == k else f"{m} x {n} x {k}"
+    for r, s in rows:
         share = f' ({float(r["vs_reference"]):.2f})' if r.get("vs_reference") else ""
         rate = f'{float(r["gflops_kernel"]) / 1e3:.3g}' if r.get("gflops_kernel") else ""
-        table.put((r["precision"], r["kernel"].split(":128x128")[0]), shape, (rate + share).strip(), s)
+        table.put((r["precision"], r["kernel"].split(":128x128")[0]), shape_of(r), (rate + share).strip(), s)
     return [table]
 
 
 def suite_table(rows, machine):
     table = Table("Suite, right-hand sides to 1e-10 per second", ("class", "action"), ["figure of merit", "of"])
-    for kind, r, s in rows:
-        if kind != "suite" or s.machine != machine:
-            continue
+    for r, s in of_kind(rows, "suite", machine):
         merit, of = r.get("figure_of_merit"), r.get("figure_of_merit_of")
         solves = [row for row in r["rows"] if row.get("converged")]
         if not merit and solves:  # some parts alone, which give no figure
@@ -267,9 +261,8 @@ def suite_table(rows, machine):
 
 def other_tables(rows, machine):
     table = Table("Other codes on this machine", ("code", "what", "lattice", "right-hand sides"), ["double", "single", "half", "double/half"])
-    for kind, r, s in rows:
-        if kind == "other" and s.machine == machine:
-            table.put((r["code"], r["what"], r["lattice"], int(r["rhs"])), r["precision"], r["figure"], s)
+    for r, s in of_kind(rows, "other", machine):
+        table.put((r["code"], r["what"], r["lattice"], int(r["rhs"])), r["precision"], r["figure"], s)
     return [table]
 
 
@@ -297,7 +290,7 @@ def page():
 
 
 def main():
-    parser = compare.Parser(prog="performance.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__, "performance.py")
     parser.add_argument("--check", action="store_true", help="exit 1 where PERFORMANCE.md is not what would be written")
     parser.add_argument("--add", nargs=3, metavar=("NAME", "REPORT", "JOB"), help="make results/NAME.json, and the page")
     with compare.refusals(parser.prog):

@@ -84,7 +84,6 @@ class Axis:
         few = math.ceil(len(decades) / most)
         return inside((1,), few), inside(range(2, 10)) if few == 1 else [d for d in decades if d not in inside((1,), few)]
 
-
     def words(self, value):
         return plain(value, self.log and self.high - self.low > 3.5)
 

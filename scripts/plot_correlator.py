@@ -8,7 +8,6 @@ the pion of mass m dominates, and rises again, for the lattice is periodic in ti
 mass of a time slice is arcosh((C(t-1) + C(t+1)) / (2 C(t))): where it is flat it is the pion's mass.
 A dashed line is of a solve that did not converge.
 """
-import argparse
 import json
 import math
 import sys
@@ -73,7 +72,7 @@ def show(script, arguments):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("reports", metavar="REPORT.json", nargs="+", help="of minidirac solve --json")
     parser.add_argument("-o", "--output", required=True, metavar="FILE.png", help="to write")
     with compare.refusals(parser.prog):

@@ -6,7 +6,6 @@ link is stored. The roofline is what the largest bandwidth of the run allows for
 and right-hand side over compulsory bytes, times that bandwidth. Its ceiling is the fastest product of matrices of that
 precision, where ROWS are the JSON report of a suite that has some.
 """
-import argparse
 
 import compare
 from plotting import PRECISIONS, caption, colour, decades, few_ticks, operator_name, pyplot, read_rows, save
@@ -73,7 +72,7 @@ def draw(arguments, rows, report):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("rows", metavar="ROWS", help="what `minidirac bench dirac` wrote by --csv or --json")
     parser.add_argument("png", help="to write")
     parser.add_argument("--caption", help="machine and date, where ROWS is CSV, which does not say them")

@@ -7,7 +7,6 @@
 
 The size axis is m = n = k for square shapes, k for a sweep of k alone, else 2 m n k in flops.
 """
-import argparse
 
 import compare
 from plotting import caption, decades, few_ticks, pyplot, read_rows as read_any, save
@@ -104,8 +103,7 @@ def plot_bars(axes, rows, column):
 
 
 def main():
-    parser = compare.Parser(description=__doc__,
-                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("csv")
     parser.add_argument("png")
     parser.add_argument("--share", action="store_true", help="share of the library reference")

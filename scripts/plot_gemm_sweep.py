@@ -6,7 +6,6 @@
 
 scripts/sweep_gemm.sh makes the CSV. All panels share the axis of TFLOP/s; a kernel has one colour everywhere.
 """
-import argparse
 
 import compare
 from plot_gemm import KERNELS, REFERENCES, read_rows, value_of
@@ -36,7 +35,7 @@ def draw(axes, rows, place):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("csv")
     parser.add_argument("png")
     parser.add_argument("--report", help="JSON report of a part of the run, for machine, date and commit")

@@ -3,7 +3,6 @@
 
     build/tests/tensor/print_packing_maps | scripts/plot_packings.py docs/figures
 """
-import argparse
 import json
 import os
 import sys
@@ -52,7 +51,7 @@ def grid(tiles, name):
 
 
 def main():
-    parser = compare.Parser(prog="plot_packings.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__, "plot_packings.py")
     parser.add_argument("folder", help="for the SVG files")
     with compare.refusals(parser.prog):
         folder = parser.parse_args().folder

@@ -66,7 +66,7 @@ def show(options):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("study", help="HDF5 file of minidirac measure")
     parser.add_argument("-o", "--output", default="study", help="prefix of the pictures [study]")
     parser.add_argument("--bin", type=width, default=1, help="lattices in a bin of the jackknife [1]")

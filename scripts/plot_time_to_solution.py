@@ -15,11 +15,10 @@ the volumes, times the iterations that CG in the same precisions and with as man
 the panel at each mass. In double, where they hardly depend on that number, those with the nearest number of right-hand
 sides do. The script prints each product.
 """
-import argparse
 import math
 
 import compare
-from plotting import caption, few_ticks, operator_name, pyplot, read_rows, save
+from plotting import caption, device_of, few_ticks, operator_name, pyplot, read_rows, save
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7", "#e69f00", "#56b4e9", "#555555", "#8a6d00")
 # Of deflated solves, by their place among the numbers of sources.
@@ -173,7 +172,7 @@ def panels_of(paths):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("reports", metavar="REPORT", nargs="+")
     parser.add_argument("-o", "--output", required=True, metavar="PICTURE")
     parser.add_argument("--reference", metavar="FILE", help="CSV of what an iteration takes another code")
@@ -201,12 +200,6 @@ def main():
     caption(figure, "\n".join(words))
     figure.tight_layout()
     save(figure, arguments.output, 130)
-
-
-def device_of(report):
-    """GPU, or else processor."""
-    machine = report.get("machine") or {}
-    return next((gpu["name"] for gpu in machine.get("gpu") or [] if gpu.get("name")), machine.get("cpu"))
 
 
 def machine_of(report):

@@ -5,7 +5,6 @@ TRACE: of scripts/trace_device.c. Every stream is a row; the colours say what ra
 from the trace's start [two thirds of it], --length is the time shown [700].
 """
 
-import argparse
 import os
 
 import compare
@@ -43,7 +42,7 @@ def read(path):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("trace", metavar="TRACE")
     parser.add_argument("-o", "--output", required=True, metavar="PICTURE")
     parser.add_argument("--from", dest="start", type=float, metavar="US")

@@ -7,7 +7,6 @@ usage: plot_validate.py REPORT.json [-o PREFIX]      writes PREFIX-errors.png an
 A column of the first picture is a precision, a colour a backend and packing, as in all pictures; a
 dashed line is links in fewer than 18 reals.
 """
-import argparse
 import math
 
 import compare
@@ -121,7 +120,7 @@ def show(options):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("report", help="JSON report of minidirac validate")
     parser.add_argument("-o", "--output", default="validate", help="prefix of the pictures [validate]")
     with compare.refusals(parser.prog):

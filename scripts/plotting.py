@@ -104,14 +104,19 @@ def machine_of(report):
     return report["machine"] if isinstance(report.get("machine"), dict) else {}
 
 
+def device_of(report):
+    """GPU, or else processor."""
+    machine = machine_of(report)
+    gpus = machine["gpu"] if isinstance(machine.get("gpu"), list) else []
+    return next((gpu["name"] for gpu in gpus if isinstance(gpu, dict) and gpu.get("name")), machine.get("cpu"))
+
+
 def caption(figure, report, work=""):
     """What was done, and machine, date and commit of a report, below the panels; a text is taken as it is."""
     words = report or ""
     if isinstance(report, dict):
-        machine = machine_of(report)
-        gpus = machine["gpu"] if isinstance(machine.get("gpu"), list) else []
-        device = next((gpu["name"] for gpu in gpus if isinstance(gpu, dict) and gpu.get("name")), machine.get("cpu"))
-        words = ", ".join(str(word) for word in (device, machine.get("date_utc"), report.get("commit")) if word)
+        facts = (device_of(report), machine_of(report).get("date_utc"), report.get("commit"))
+        words = ", ".join(str(word) for word in facts if word)
     if work or words:
         parts = ("\n" if "\n" in work else "; ").join(part for part in (work, words) if part)
         figure.supxlabel(parts.replace("$", r"\$"), fontsize=7, color="#555555")

@@ -6,7 +6,6 @@ usage: ratios_gemm.py MINIDIRAC [--ranks 2,4] [--mpirun "mpirun --oversubscribe"
 One thread a rank. Ratios are of the best repetition of both sides, which stand in one run of the
 program beside each other, twice; a busy neighbour can still hit one of them. Takes about three minutes.
 """
-import argparse
 import json
 import shlex
 import subprocess
@@ -80,7 +79,7 @@ def over_ranks(minidirac, ranks, mpirun):
 
 
 def main():
-    parser = compare.Parser(prog="ratios_gemm.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__, "ratios_gemm.py")
     parser.add_argument("minidirac")
     parser.add_argument("--ranks", default="2,4")
     parser.add_argument("--mpirun", default="mpirun --oversubscribe")

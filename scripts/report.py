@@ -7,7 +7,6 @@ bounds, correlators and effective masses, residuals, eigenvalues, times of solve
 reader's choice of light or dark. Standard library only.
 """
 
-import argparse
 import html
 import math
 import os
@@ -16,10 +15,10 @@ import sys
 import tempfile
 
 sys.dont_write_bytecode = True
-from compare import BadInput, broken_down, failed, load, number, shown  # noqa: E402 (scripts beside this one)
+from compare import BadInput, Parser, broken_down, failed, load, number, refusals, shown  # noqa: E402 (scripts beside this one)
 from pictures import bars, curves, operator_of, positive, scatter  # noqa: E402
 from plot_correlator import effective_mass  # noqa: E402
-from plotting import PALETTE  # noqa: E402
+from plotting import PALETTE, device_of, machine_of  # noqa: E402
 
 PAPERS = """
 :root{color-scheme:light dark;--paper:#fff;--ink:#1b1e22;--soft:#5a6068;--axis:#858b92;--rule:#d5d8dc;--good:#00603f;--bad:#b00020;LIGHT}
@@ -105,11 +104,8 @@ def verdict(report):
 
 
 def caption(name, report):
-    machine = report.get("machine") if isinstance(report.get("machine"), dict) else {}
-    gpus = machine.get("gpu") if isinstance(machine.get("gpu"), list) else []
-    device = next((gpu["name"] for gpu in gpus if isinstance(gpu, dict) and gpu.get("name")), machine.get("cpu"))
-    date = shown(machine.get("date_utc") or "")[:16].replace("T", " ")
-    return ", ".join(text(part) for part in (name, device, date and date + " UTC") if part)
+    date = shown(machine_of(report).get("date_utc") or "")[:16].replace("T", " ")
+    return ", ".join(text(part) for part in (name, device_of(report), date and date + " UTC") if part)
 
 
 def rows_of(report, command, parts):
@@ -417,9 +413,7 @@ def checks(reports):
 
 
 def table(rows):
-    keys = list(
-        dict.fromkeys(key for row in rows for key in row if not isinstance(row[key], list) or len(row[key]) <= 8)
-    )
+    keys = list(dict.fromkeys(key for row in rows for key in row if not isinstance(row[key], list) or len(row[key]) <= 8))
     out = ["<div class='wide' tabindex='0'><table><tr>" + "".join(f"<th>{text(key)}</th>" for key in keys) + "</tr>"]
     for row in rows:
         cells = ((row.get(key), " class='n'" if number(row.get(key)) is not None else "") for key in keys)
@@ -429,9 +423,8 @@ def table(rows):
 
 def facts_of(report):
     """What is the machine's, not the run's."""
-    machine = report.get("machine") if isinstance(report.get("machine"), dict) else {}
     gib = lambda key, value: f"{number(value) / 2**30:.4g} GiB" if key == "memory_bytes" and number(value) else text(value)
-    facts = {key: gib(key, value) for key, value in machine.items() if key not in ("date_utc", "command_line", "commit")}
+    facts = {key: gib(key, value) for key, value in machine_of(report).items() if key not in ("date_utc", "command_line", "commit")}
     return {key.replace("memory_bytes", "memory"): value for key, value in facts.items() if value}
 
 
@@ -441,7 +434,7 @@ def overview(reports):
     for name, report in reports:
         word, why = verdict(report)
         why = f"<b class='{word}'>{word}</b> {text(why)}" if word else text(why)
-        machine, facts = report.get("machine") if isinstance(report.get("machine"), dict) else {}, facts_of(report)
+        machine, facts = machine_of(report), facts_of(report)
         if facts and facts not in kinds:
             kinds.append(facts)
         on = f"machine {kinds.index(facts) + 1}" if facts else ""
@@ -497,18 +490,11 @@ def write(name, contents):
         raise BadInput(f"{name} cannot be written: {error.strerror}") from error
 
 
-class Parser(argparse.ArgumentParser):
-    def error(self, message):
-        raise BadInput(f"{message}; see report.py --help")
-
-
 def main():
-    parser = Parser(prog="report.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = Parser(__doc__, "report.py")
     parser.add_argument("reports", metavar="REPORT", nargs="+", help="what --json wrote")
-    parser.add_argument(
-        "-o", "--output", metavar="FILE.html", required=True, help="the page; one that is there is replaced"
-    )
-    try:
+    parser.add_argument("-o", "--output", metavar="FILE.html", required=True, help="the page; one that is there is replaced")
+    with refusals(parser.prog):
         arguments = parser.parse_args()
         if os.path.realpath(arguments.output) in map(os.path.realpath, arguments.reports):
             raise BadInput(f"{arguments.output} is one of the reports; give the page another name")
@@ -518,9 +504,6 @@ def main():
             if not isinstance(rows, list) or not all(isinstance(row, dict) for row in rows):
                 raise BadInput(f"{name} has no list of rows; give a report that miniDirac wrote")
         write(arguments.output, page(reports))
-    except BadInput as error:
-        print(f"report.py: error: {shown(str(error))}", file=sys.stderr)
-        sys.exit(2)
 
 
 if __name__ == "__main__":

@@ -1,13 +1,12 @@
 #!/usr/bin/env python3
 """Markdown table of GFLOP/s and roofline fractions.
 """
-import argparse
 
 import compare
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("csv", help="from `minidirac bench dirac --csv`")
     with compare.refusals(parser.prog):
         words, numbers = ("backend", "packing", "precision"), ("reconstruct", "rhs", "gflops")

@@ -4,7 +4,6 @@
 A line per kernel and precision, a column per shape; one shape: a line per kernel with its gain over
 the line before.
 """
-import argparse
 
 import compare
 
@@ -46,7 +45,7 @@ def many_shapes(rows):
 
 
 def main():
-    parser = compare.Parser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__)
     parser.add_argument("csv", help="from `minidirac bench gemm --csv`")
     with compare.refusals(parser.prog):
         words, numbers = ("kernel", "precision"), ("m", "n", "k", "gflops_kernel")

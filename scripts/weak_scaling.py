@@ -89,7 +89,7 @@ def main():
     words, options = sys.argv[1:], []
     if "--" in words:
         words, options = words[: words.index("--")], words[words.index("--") + 1 :]
-    parser = compare.Parser(prog="weak_scaling.py", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = compare.Parser(__doc__, "weak_scaling.py")
     parser.add_argument("program", metavar="PROGRAM")
     parser.add_argument("--local", type=local, required=True, metavar="AxBxCxD", help="lattice of a rank")
     parser.add_argument("--ranks", type=lambda text: numbers(text, ",", 1), required=True, metavar="N,M")
