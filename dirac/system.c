@@ -29,13 +29,8 @@ md_status md_system_create(md_context *context, const md_system_kind *kind, md_o
 }
 
 void md_system_destroy(md_system *s) {
-  for (int k = 0; k < MD_PARITIES; k++) {
-    md_field_destroy(&s->b[k]);
-    md_field_destroy(&s->x[k]);
-    md_field_destroy(&s->work[k]);
-  }
-  md_field_destroy(&s->apart);
-  md_field_destroy(&s->base);
+  for (int k = 0; k < MD_PARITIES; k++) MD_FIELDS_DESTROY(&s->b[k], &s->x[k], &s->work[k]);
+  MD_FIELDS_DESTROY(&s->apart, &s->base);
 }
 
 md_status md_system_solution(md_context *context, const md_system *s, md_field x[MD_PARITIES],

@@ -50,9 +50,7 @@ md_status md_eigen_scratch_create(md_context *context, const md_operator *a,
 }
 
 void md_eigen_scratch_destroy(md_eigen_scratch *scratch) {
-  md_field_destroy(&scratch->before);
-  md_field_destroy(&scratch->now);
-  md_field_destroy(&scratch->next);
+  MD_FIELDS_DESTROY(&scratch->before, &scratch->now, &scratch->next);
   md_device_free(scratch->ones);
   scratch->ones = NULL;
 }

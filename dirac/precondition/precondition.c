@@ -51,9 +51,7 @@ static md_status apply_chebyshev(md_context *context, md_operator *p, md_field *
 static void destroy_chebyshev(md_operator *p) {
   chebyshev *c = p->state;
   if (!c) return;
-  md_field_destroy(&c->step);
-  md_field_destroy(&c->rest);
-  md_field_destroy(&c->at);
+  MD_FIELDS_DESTROY(&c->step, &c->rest, &c->at);
   free(c);
 }
 
@@ -149,8 +147,7 @@ static md_status apply_narrowed(md_context *context, md_operator *p, md_field *o
 static void destroy_narrowed(md_operator *p) {
   narrowed *n = p->state;
   if (!n) return;
-  md_field_destroy(&n->in);
-  md_field_destroy(&n->out);
+  MD_FIELDS_DESTROY(&n->in, &n->out);
   free(n);
 }
 

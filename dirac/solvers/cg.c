@@ -41,10 +41,7 @@ md_status md_cg_state_carry(md_context *context, const md_operator *a, md_cg_sta
 }
 
 void md_cg_state_destroy(md_cg_state *state) {
-  md_field_destroy(&state->x);
-  md_field_destroy(&state->r);
-  md_field_destroy(&state->p);
-  md_field_destroy(&state->before);
+  MD_FIELDS_DESTROY(&state->x, &state->r, &state->p, &state->before);
   free(state->carried);
   free(state->r_norm2);
   md_solver_result_free(&state->result);

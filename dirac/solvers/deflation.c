@@ -23,10 +23,7 @@ md_status md_deflation_create(md_context *context, const md_geometry *geometry,
 }
 
 void md_deflation_destroy(md_deflation *deflation) {
-  for (int i = 0; i < MOST; i++) {
-    md_field_destroy(&deflation->w[i]);
-    md_field_destroy(&deflation->a_w[i]);
-  }
+  for (int i = 0; i < MOST; i++) MD_FIELDS_DESTROY(&deflation->w[i], &deflation->a_w[i]);
   free(deflation->gram);
   *deflation = (md_deflation){0};
 }
@@ -198,10 +195,7 @@ md_status md_block_deflation_create(md_context *context, const md_geometry *geom
 }
 
 void md_block_deflation_destroy(md_block_deflation *d) {
-  for (int k = 0; k < MD_BLOCK_DEFLATION_MOST; k++) {
-    md_field_destroy(&d->w[k]);
-    md_field_destroy(&d->a_w[k]);
-  }
+  for (int k = 0; k < MD_BLOCK_DEFLATION_MOST; k++) MD_FIELDS_DESTROY(&d->w[k], &d->a_w[k]);
   free(d->product);
   *d = (md_block_deflation){0};
 }

@@ -57,8 +57,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   if (!ends) status = precondition(&f, &z);
   if (!ends && status == MD_OK) md_linear_copy(&state->p, z);
   while (status == MD_OK && !ends) status = iterate_once(&f, &ends);
-  md_field_destroy(&f.a_p);
-  md_field_destroy(&f.z);
+  MD_FIELDS_DESTROY(&f.a_p, &f.z);
   return status;
 }
 

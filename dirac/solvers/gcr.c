@@ -72,10 +72,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   bool ends = md_counts(context) || status != MD_OK || md_cg_record(job->request, state) ||
               state->iteration >= state->most;
   while (status == MD_OK && !ends) status = iterate_once(&g, &ends);
-  for (int k = 0; k < KEPT; k++) {
-    md_field_destroy(&g.p[k]);
-    md_field_destroy(&g.a_p[k]);
-  }
+  for (int k = 0; k < KEPT; k++) MD_FIELDS_DESTROY(&g.p[k], &g.a_p[k]);
   return status;
 }
 

@@ -34,10 +34,7 @@ static void destroy(mixed_block *m) {
   md_block_deflation_destroy(&m->deflation);
   md_block_steps_destroy(&m->steps);
   md_outer_destroy(&m->outer);
-  md_field_destroy(&m->r);
-  md_field_destroy(&m->p);
-  md_field_destroy(&m->x);
-  md_field_destroy(&m->single);
+  MD_FIELDS_DESTROY(&m->r, &m->p, &m->x, &m->single);
 }
 
 /* r and the deflation space. On a device, where bytes decide, r is as narrow as p: iterations are

@@ -49,8 +49,7 @@ static bool fuses(const md_multishift_state *m) {
 
 /* The fields of iterations by m->by. */
 static void end_phase(md_multishift_state *m) {
-  md_field_destroy(&m->r);
-  md_field_destroy(&m->a_p);
+  MD_FIELDS_DESTROY(&m->r, &m->a_p);
   for (int j = 0; j < MD_SHIFT_KEPT - 1; j++) md_field_destroy(&m->behind[j]);
 }
 
@@ -61,10 +60,8 @@ static void destroy_directions(md_multishift_state *m) {
 
 static void destroy(md_multishift_state *m) {
   destroy_directions(m);
-  for (int k = 0; m->shifts && k < m->request->n_shifts; k++) {
-    md_field_destroy(&m->shifts[k].x);
-    md_field_destroy(&m->shifts[k].found);
-  }
+  for (int k = 0; m->shifts && k < m->request->n_shifts; k++)
+    MD_FIELDS_DESTROY(&m->shifts[k].x, &m->shifts[k].found);
   md_system_destroy(&m->system);
   md_operator_destroy(&m->narrow);
   md_operator_destroy(&m->exact);

@@ -434,10 +434,7 @@ static md_status part_fields_create(md_context *context, int n_rhs, const md_fie
   return MD_OK;
 }
 static void part_fields_destroy(part_fields *p) {
-  for (int k = 0; k < MD_PARITIES; k++) {
-    md_field_destroy(&p->of[k]);
-    md_field_destroy(&p->midpoint[k]);
-  }
+  for (int k = 0; k < MD_PARITIES; k++) MD_FIELDS_DESTROY(&p->of[k], &p->midpoint[k]);
 }
 
 /* b of a part to the system, and its solution to x and the request's midpoint. */

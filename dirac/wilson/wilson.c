@@ -19,8 +19,7 @@ static void destroy(md_operator *a) {
   wilson *w = a->state;
   if (!w) return;
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&w->work[p]);
-  md_field_destroy(&w->odd);
-  md_field_destroy(&w->found);
+  MD_FIELDS_DESTROY(&w->odd, &w->found);
   free(w);
 }
 
@@ -308,8 +307,7 @@ static md_status wall_fields_create(md_context *context, md_field *f, wall_field
   return md_field_create(context, f->geometry, &shape, f->parity, &w->quark);
 }
 static void wall_fields_destroy(wall_fields *w) {
-  md_field_destroy(&w->room);
-  md_field_destroy(&w->quark);
+  MD_FIELDS_DESTROY(&w->room, &w->quark);
 }
 
 /* f = eta of b */

@@ -101,6 +101,10 @@ void md_field_destroy(md_field *field) {
   *field = (md_field){0};
 }
 
+void md_fields_destroy(md_field *const *fields, size_t count) {
+  for (size_t i = 0; i < count; i++) md_field_destroy(fields[i]);
+}
+
 /* What a stored number is a multiple of. */
 static double unit_of(const md_field *f, int64_t site) {
   if (f->scale) return f->scale[site];

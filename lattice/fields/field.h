@@ -60,6 +60,11 @@ md_status md_field_create(md_context *context, const md_geometry *geometry,
 int64_t md_field_bytes(const md_geometry *geometry, const md_field_shape *shape);
 /* Frees and clears; a zeroed descriptor is fine. */
 void md_field_destroy(md_field *field);
+/* Of each, in C. */
+#define MD_FIELDS_DESTROY(...)                                                                     \
+  md_fields_destroy((md_field *[]){__VA_ARGS__},                                                   \
+                    sizeof(md_field *[]){__VA_ARGS__} / sizeof(md_field *))
+void md_fields_destroy(md_field *const *fields, size_t count);
 
 /* Each becomes the other, without their data. */
 static inline void md_field_swap(md_field *a, md_field *b) {

@@ -285,10 +285,7 @@ static md_status copy_solution(md_context *context, const convert_options *o,
   if (status == MD_OK)
     status = md_solution_write(context, o->out, format, precision, !o->force, x, sources ? b : NULL,
                                attributes, count);
-  for (int p = 0; p < MD_PARITIES; p++) {
-    md_field_destroy(&x[p]);
-    md_field_destroy(&b[p]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++) MD_FIELDS_DESTROY(&x[p], &b[p]);
   if (status == MD_OK) drop_of_solution(context, o, format, info, &words, sources, report);
   md_report_add(report->root, "content=%s rhs=%d", "solution", n_rhs);
   return status;

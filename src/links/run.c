@@ -167,10 +167,7 @@ md_status md_equation_create(md_context *context, const md_run_options *o,
 }
 
 void md_equation_destroy(md_equation *e) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    md_field_destroy(&e->b[p]);
-    md_field_destroy(&e->x[p]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++) MD_FIELDS_DESTROY(&e->b[p], &e->x[p]);
   md_dirac_destroy(&e->dirac);
   md_dirac_destroy(&e->exact);
   md_dirac_destroy(&e->inner);

@@ -271,10 +271,7 @@ static void family_destroy(family *f) {
   md_system_destroy(&f->system);
   md_operator_destroy(&f->full);
   md_field_destroy(&f->source);
-  for (int m = 0; m < MD_LIST_MOST; m++) {
-    md_field_destroy(&f->y[m]);
-    md_field_destroy(&f->z[m]);
-  }
+  for (int m = 0; m < MD_LIST_MOST; m++) MD_FIELDS_DESTROY(&f->y[m], &f->z[m]);
 }
 
 static md_status family_create(work *w, family *f) {

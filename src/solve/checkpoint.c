@@ -350,8 +350,7 @@ static md_status load_field(md_context *context, const char *path, const md_name
   if (status == MD_OK) status = md_checkpoint_read(context, path, field->geometry, &in, 1, NULL, 0);
   if (status == MD_OK) status = md_field_restore(context, away ? &narrow : field, &wide);
   if (status == MD_OK && away) status = md_field_convert(context, field, &narrow);
-  md_field_destroy(&wide);
-  md_field_destroy(&narrow);
+  MD_FIELDS_DESTROY(&wide, &narrow);
   return md_agree(context, status);
 }
 

@@ -96,8 +96,7 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
     status = md_field_narrow(context, &run->of.x[MD_EVEN], &even);
     if (status == MD_OK) status = md_field_narrow(context, &run->of.x[MD_ODD], &odd);
   }
-  md_field_destroy(&even);
-  md_field_destroy(&odd);
+  MD_FIELDS_DESTROY(&even, &odd);
   return md_agree(context, status);
 }
 

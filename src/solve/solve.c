@@ -269,10 +269,7 @@ static md_status run_solve(md_context *context, void *user) {
                                           : solve_and_report(context, &run);
   md_solver_result_free(&run.result);
   free(run.observed.all);
-  for (int p = 0; p < MD_PARITIES; p++) {
-    md_field_destroy(&run.guess[p]);
-    md_field_destroy(&run.midpoint[p]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++) MD_FIELDS_DESTROY(&run.guess[p], &run.midpoint[p]);
   md_modes_destroy(&run.modes);
   md_equation_destroy(&run.of);
   md_action_links_destroy(&run.links);

@@ -30,11 +30,7 @@ static md_status create(md_context *context, const md_geometry *g,
 }
 
 static void destroy(point_problem *p) {
-  for (int k = 0; k < MD_PARITIES; k++) {
-    md_field_destroy(&p->colours[k]);
-    md_field_destroy(&p->b[k]);
-    md_field_destroy(&p->x[k]);
-  }
+  for (int k = 0; k < MD_PARITIES; k++) MD_FIELDS_DESTROY(&p->colours[k], &p->b[k], &p->x[k]);
 }
 
 /* What the lines of progress say of a solve. */

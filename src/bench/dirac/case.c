@@ -116,10 +116,7 @@ md_status md_dirac_bench_open(md_dirac_bench *bench) {
 }
 
 void md_dirac_bench_close(md_dirac_bench *bench) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    md_field_destroy(&bench->base[p]);
-    md_field_destroy(&bench->reference[p]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++) MD_FIELDS_DESTROY(&bench->base[p], &bench->reference[p]);
 }
 
 /* Bytes of one output site: every link, source vector (and its scale, in half and fixed) read once

@@ -235,10 +235,7 @@ static md_status create(solve *s) {
 }
 
 static void destroy(solve *s) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    md_field_destroy(&s->b[p]);
-    md_field_destroy(&s->x[p]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++) MD_FIELDS_DESTROY(&s->b[p], &s->x[p]);
   for (int k = 0; k < s->bench->shifts.count; k++) md_field_destroy(&s->shifted[k]);
   if (s->has_narrow) md_dirac_destroy(&s->narrow);
   md_dirac_destroy(&s->exact);
