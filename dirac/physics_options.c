@@ -33,8 +33,7 @@ md_status md_physics_check_walls(md_context *context, const md_physics_options *
                      o->action, name[i], i < 2 ? "domainwall or mobius" : "mobius");
   if (o->b5 == 0.0 && o->c5 == 0.0)
     return md_fail(context, MD_INPUT,
-                   "--b5 and --c5 are both 0, which leaves no links in M; "
-                   "change one of them");
+                   "--b5 and --c5 are both 0, which leaves no links in M; change one of them");
   return MD_OK;
 }
 

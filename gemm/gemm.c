@@ -36,8 +36,7 @@ static md_status check_matrix(md_context *context, const char *name, int64_t row
       __builtin_mul_overflow(bytes, (int64_t)element_bytes, &bytes))
     return md_fail(
         context, MD_INPUT,
-        "matrix %s of %lld x %lld elements has more bytes than fit 63 bits; take smaller "
-        "sizes",
+        "matrix %s of %lld x %lld elements has more bytes than fit 63 bits; take smaller sizes",
         name, (long long)rows, (long long)ld);
   return MD_OK;
 }

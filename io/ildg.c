@@ -230,8 +230,7 @@ static md_status describe(const md_header_input *s) {
   MD_TRY(md_header_input_read(s, at, start, rest < 4 ? (size_t)rest : 4));
   if (md_lime_recognises(start, sizeof start))
     return md_fail(s->context, MD_INPUT,
-                   "%s is truncated: a LIME record starts at byte %lld, the "
-                   "file ends at %lld",
+                   "%s is truncated: a LIME record starts at byte %lld, the file ends at %lld",
                    s->path, (long long)at, (long long)s->bytes);
   if (rest > 0)
     md_notes_departure(s->notes, "the last record ends %lld byte%s before the file",

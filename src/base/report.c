@@ -147,8 +147,7 @@ md_status md_report_open(md_context *context, const char *command, md_report *re
     return status;
   }
   md_report_add(report->root,
-                "schema_version=%d command=%s version=%s commit=%s ranks=%d threads=%d "
-                "waiting=%s",
+                "schema_version=%d command=%s version=%s commit=%s ranks=%d threads=%d waiting=%s",
                 MD_REPORT_SCHEMA_VERSION, command, MD_VERSION, MD_COMMIT, context->ranks,
                 context->threads, md_waiting_name());
   md_report_integers(report->root, "grid", one, 4);

@@ -514,16 +514,13 @@ md_status md_bench_shift(md_context *context, int argc, char **argv) {
           {"bench shift",
            "out[x, y] = in[x, y] + in[x + 4, y], integers and floats, by kernel and block.",
            "Sectors: a warp takes 32 threads of the block, x fastest. A device moves memory in "
-           "sectors "
-           "of\n"
-           "32 bytes (8 elements). A warp on one row of 32 elements asks for 4 sectors for "
-           "in[x]; in[x + "
-           "4]\n"
+           "sectors of\n"
+           "32 bytes (8 elements). A warp on one row of 32 elements asks for 4 sectors for in[x]; "
+           "in[x + 4]\n"
            "starts 16 bytes behind a boundary and asks for 5. Narrower blocks spread a warp over "
            "several\n"
-           "rows, each with its own cut: 16 wide 2 x 2 and 2 x 3, 8 wide 4 x 1 and 4 x 2, 4 wide "
-           "8 x 1 "
-           "and\n"
+           "rows, each with its own cut: 16 wide 2 x 2 and 2 x 3, 8 wide 4 x 1 and 4 x 2, 4 wide 8 "
+           "x 1 and\n"
            "8 x 1 with half of each sector unused by this warp.\n"
            "Each result is compared with the definition before it is timed.",
            "minidirac bench shift --dims 1024x1024 --blocks 32x1,16x16 --space host"},
@@ -531,8 +528,8 @@ md_status md_bench_shift(md_context *context, int argc, char **argv) {
       .dims_argument = "WIDTHxHEIGHT",
       .dims_help = "of the result, x first [4096x4096]",
       .most = (int64_t)1 << 30,
-      .blocks = "32x1,32x2,32x4,32x8,32x16,32x32,16x2,16x16,8x4,8x32,4x8,4x64,64x4,"
-                "128x2,256x1,512x1,1024x1",
+      .blocks = "32x1,32x2,32x4,32x8,32x16,32x32,16x2,16x16,8x4,8x32,4x8,4x64,64x4,128x2,256x1,"
+                "512x1,1024x1",
       .blocks_help = "block shapes, or all: 32xY and 16xY, Y in 1..32 [from 4 to 1024 wide]",
       .most_block = 1024,
       .magnitude = INT32_MAX / 2};

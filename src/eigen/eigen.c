@@ -194,8 +194,7 @@ static md_status report(md_context *context, const search *r, md_status written)
   md_run_report(&report, &r->run, &r->links);
   md_report_add(root,
                 "backend=%s packing=%s packing_reason=%s transport=%s precision=%s modes=%g "
-                "block=%d tolerance=%g "
-                "converged=%hhd converged_modes=%d",
+                "block=%d tolerance=%g converged=%hhd converged_modes=%d",
                 r->dirac.backend->name, md_packing_name(r->dirac.request.packing),
                 r->dirac.packing_reason, md_halo_transport(r->dirac.halo), "double",
                 (double)r->modes, r->run.request.n_rhs, r->tolerance, found->converged,

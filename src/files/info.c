@@ -185,9 +185,8 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   enum { COUNT = sizeof options / sizeof *options };
   const md_command_text text = {
       "info", "list what is in a file and check it",
-      "Links: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC. Solutions, "
-      "sources and modes:\nHDF5, SciDAC, MILC, Fermilab. Studies, checkpoints, "
-      "reports, tables.",
+      "Links: HDF5, ILDG and SciDAC (LIME), MILC v5, NERSC. Solutions, sources and modes:\nHDF5, "
+      "SciDAC, MILC, Fermilab. Studies, checkpoints, reports, tables.",
       "minidirac info inputs/beta5.7_4x4x4x8.lime"};
   md_geometry *geometry = NULL;
   md_gauge gauge;

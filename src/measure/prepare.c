@@ -124,9 +124,8 @@ static md_status list_modes(md_context *context, const md_study *s, md_made_file
   if (s->lattices > 1 && !strstr(pattern, "{lattice}") && !strstr(pattern, "{name}"))
     return md_fail(
         context, MD_INPUT,
-        "modes belong to one lattice, and there are %d: --deflate must have {lattice} or "
-        "{name} in it, which stand for a lattice's path or file name without suffix, got "
-        "'%s'",
+        "modes belong to one lattice, and there are %d: --deflate must have {lattice} or {name} in "
+        "it, which stand for a lattice's path or file name without suffix, got '%s'",
         s->lattices, pattern);
   if (s->options.actions.count > 1 && !strstr(pattern, "{action}"))
     return md_fail(context, MD_INPUT,

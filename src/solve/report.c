@@ -283,9 +283,8 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
   md_run_report(report, &o->run, &run->links);
   md_report_add(report->root,
                 "mass=%g backend=%s transport=%s transport_reason=%s packing=%s packing_reason=%s "
-                "precision=%s "
-                "inner=%s reconstruct=%s solver=%s source=%s rhs=%d rhs_block=%d tolerance=%g "
-                "halo_bytes=%g",
+                "precision=%s inner=%s reconstruct=%s solver=%s source=%s rhs=%d rhs_block=%d "
+                "tolerance=%g halo_bytes=%g",
                 o->mass, d->backend->name, md_halo_transport(d->halo), md_halo_reason(d->halo),
                 md_packing_name(d->request.packing), d->packing_reason, o->run.precision,
                 o->run.inner, o->run.reconstruct, o->how.solver, o->source.text,

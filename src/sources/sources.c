@@ -151,8 +151,7 @@ md_status md_source_check(md_context *context, const md_source *source, const in
     for (int i = 0; i < k; i++)
       if (memcmp(source->point[i], source->point[k], sizeof source->point[k]) == 0)
         return md_fail(context, MD_INPUT,
-                       "points of a source must differ, %d,%d,%d,%d is there "
-                       "twice in '%.200s'",
+                       "points of a source must differ, %d,%d,%d,%d is there twice in '%.200s'",
                        source->point[k][0], source->point[k][1], source->point[k][2],
                        source->point[k][3], source->text);
   }

@@ -47,8 +47,7 @@ md_status create(md_context *context, const md_field_shape *shape, void **state)
   if (shape->precision != MD_DOUBLE && shape->components != 2 * COLOURS)
     return md_fail(
         context, MD_INPUT,
-        "a block of narrow fields on a GPU has %d reals per site, got %d; take fields in "
-        "double",
+        "a block of narrow fields on a GPU has %d reals per site, got %d; take fields in double",
         2 * COLOURS, shape->components);
   device_block *d = new (std::nothrow) device_block();
   *state = d;

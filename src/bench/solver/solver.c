@@ -38,8 +38,7 @@ static void say_head(const md_solver_bench *bench, const settings *s) {
   md_action_links_say(bench->context, &s->physics, bench->links);
   md_say(bench->context,
          "%d x %d x %d x %d, plaquette%s %.12f, %s, true residual %g, %d rank%s x %d thread%s, "
-         "median of "
-         "%lld\n"
+         "median of %lld\n"
          "seconds     of the whole solve: source, copies of fields and true residual included\n"
          "ms/i/rhs    those over iterations and right-hand sides; loop: the iterations alone\n"
          "hops        share of the seconds that as many plain stencils take\n"

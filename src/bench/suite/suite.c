@@ -129,8 +129,7 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
                       : strcmp(s->links_on, "gpu") == 0 ? MD_DEVICE
                                                         : MD_HOST;
   md_say(suite->context,
-         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, %s, mass %g; %d rank%s x %d "
-         "thread%s\n",
+         "class %s (%s): %dx%dx%dx%d, beta %g, %d sweeps, %s, mass %g; %d rank%s x %d thread%s\n",
          c->name, c->machine, c->dims[0], c->dims[1], c->dims[2], c->dims[3], MD_SUITE_BETA,
          MD_SUITE_SWEEPS, s->action, c->mass, suite->context->ranks,
          md_plural(suite->context->ranks), suite->context->threads,
