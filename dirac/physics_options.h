@@ -49,7 +49,7 @@ typedef struct md_physics_options {
             .group = MD_GROUP_INPUT),                                                              \
   MD_OPTION(TEXT, "long", &(physics).long_file, "FILE", "and the long links beside them",          \
             .file = MD_FILE_INPUT),                                                                \
-  MD_TWIST_OPTIONS(physics)
+  MD_TWIST_OPTIONS(physics), MD_WALL_OPTIONS(physics)
 
 /* The fifth dimension. */
 #define MD_WALL_OPTIONS(physics)                                                                   \

@@ -85,7 +85,7 @@ typedef struct md_common_options {
   int grid[4];       /* ranks along x,y,z,t; all 0: chosen for the cheapest faces */
   long long threads; /* 0: OMP_NUM_THREADS or one per core */
   double patience_s; /* of the context */
-  const char *tune;  /* MD_TUNE_OPTION of those that make operators; NULL: none */
+  const char *tune;  /* of MD_HALO_OPTIONS, of those that make operators; NULL: none */
   /* Set by md_options_read: the files that the given options name, and the flag --force. */
   md_named_file files[MD_OPTION_FILES];
   int file_count;
@@ -133,15 +133,14 @@ typedef struct md_common_options {
 #define MD_REPETITIONS_OPTION(count, help_)                                                        \
   MD_OPTION(INTEGER, "repetitions", &(count), "N", help_, .low = 1, .high = 1e6,                   \
             .group = MD_GROUP_TIMED)
-#define MD_TUNE_OPTION(common)                                                                     \
-  MD_OPTION(TEXT, "tune", &(common).tune, "FILE",                                                  \
-            "launch shapes by trials, kept in FILE; same bits; --tune=FILE under mpirun",           \
-            .file = MD_FILE_STATE, .group = MD_GROUP_MACHINE)
-#define MD_HALO_OPTIONS(halo)                                                                      \
+#define MD_HALO_OPTIONS(halo, common)                                                              \
   MD_OPTION(TEXT, "transport", &(halo).transport, "NAME",                                          \
             "of halos: auto, or a name of docs/backends.md [auto]", .group = MD_GROUP_MACHINE),    \
   MD_OPTION(FLAG, "check-halo", &(halo).check, NULL,                                               \
-            "verify number and hash of every halo message")
+            "verify number and hash of every halo message"),                                       \
+  MD_OPTION(TEXT, "tune", &(common).tune, "FILE",                                                  \
+            "launch shapes by trials, kept in FILE; same bits; --tune=FILE under mpirun",           \
+            .file = MD_FILE_STATE, .group = MD_GROUP_MACHINE)
 /* clang-format on */
 
 typedef struct md_command_text {

@@ -148,10 +148,8 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
                 .choices = "single|turn"),
       MD_IGNORE_CHECKSUM_OPTION(s.ignore_checksum),
       MD_REPETITIONS_OPTION(s.repetitions, "timed samples of each configuration [15]"),
-      MD_HALO_OPTIONS(halo),
-      MD_TUNE_OPTION(common),
+      MD_HALO_OPTIONS(halo, common),
       MD_PHYSICS_OPTIONS(physics),
-      MD_WALL_OPTIONS(physics),
       MD_CSV_OPTION(s.csv),
       MD_COMMON_OPTIONS(common)};
   enum { COUNT = sizeof options / sizeof *options };

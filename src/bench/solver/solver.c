@@ -254,10 +254,8 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
       MD_OPTION(INTEGER, "max-iter", &bench->max_iterations, "N", "iterations at most [20000]",
                 .low = 1, .high = 1e7),
       MD_REPETITIONS_OPTION(bench->repetitions, "timed solves of each line [3]"),
-      MD_HALO_OPTIONS(s->halo),
-      MD_TUNE_OPTION(s->common),
+      MD_HALO_OPTIONS(s->halo, s->common),
       MD_PHYSICS_OPTIONS(s->physics),
-      MD_WALL_OPTIONS(s->physics),
       MD_REUNITARIZE_OPTION(s->physics.reunitarize),
       MD_CSV_OPTION(s->csv),
       MD_COMMON_OPTIONS(s->common)};

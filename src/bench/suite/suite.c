@@ -298,8 +298,7 @@ static md_status read_settings(md_context *context, md_suite *suite, settings *s
       MD_OPTION(TEXT, "scratch", &suite->scratch, "FOLDER",
                 "where files are written and read, then removed [.]", .group = MD_GROUP_OUTPUT),
       MD_CSV_OPTION(s->csv),
-      MD_HALO_OPTIONS(suite->halo),
-      MD_TUNE_OPTION(s->common),
+      MD_HALO_OPTIONS(suite->halo, s->common),
       MD_COMMON_OPTIONS(s->common)};
   const md_command_text text = {
       "bench suite", "A fixed problem of one class, every part timed and checked: PASS or FAIL.",
