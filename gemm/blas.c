@@ -61,8 +61,7 @@ static void widen(md_blas_place *before) {
       now = NULL;
     }
   }
-  free(wide);
-  free(now);
+  MD_FREE(wide, now);
 }
 
 int md_blas_enter(const md_blas_library *library, int threads, md_blas_place *before) {

@@ -82,9 +82,7 @@ static md_status multiply_from_root(md_context *context, const md_gemm_request *
   describe(request, &part);
   md_status status = md_agree(context, allocate(context, &part));
   if (status == MD_OK) status = steps(context, request, a, b, c, &part, times);
-  free(part.a);
-  free(part.b);
-  free(part.c);
+  MD_FREE(part.a, part.b, part.c);
   if (status == MD_OK) md_maximum(context, (double *)times, 4);
   return status;
 }

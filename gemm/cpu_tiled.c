@@ -46,8 +46,7 @@ static md_status multiply_tiled(md_context *context, const md_gemm_call *call) {
     product_double(p, threads, call->a, call->b, call->c, a_panels, b_panel);
   else if (status == MD_OK)
     product_float(p, threads, call->a, call->b, call->c, a_panels, b_panel);
-  free(a_panels);
-  free(b_panel);
+  MD_FREE(a_panels, b_panel);
   return status;
 }
 

@@ -75,10 +75,7 @@ static void end(summa *s) {
   if (s->along_column != MPI_COMM_NULL) MPI_Comm_free(&s->along_column);
   if (s->a_row != MPI_DATATYPE_NULL) MPI_Type_free(&s->a_row);
   if (s->b_row != MPI_DATATYPE_NULL) MPI_Type_free(&s->b_row);
-  for (int i = 0; i < 2; i++) {
-    free(s->panel[i].a);
-    free(s->panel[i].b);
-  }
+  for (int i = 0; i < 2; i++) MD_FREE(s->panel[i].a, s->panel[i].b);
 }
 
 /* Panel t of k, which is block t of the deal, from this rank's part of A into its place; a partial

@@ -195,8 +195,7 @@ bool md_h5_chunks_open(const char *path, const md_h5_chunk_table *table,
 
 void md_h5_chunks_close(md_h5_chunks *chunks) {
   if (chunks->file >= 0) close(chunks->file);
-  free(chunks->offset);
-  free(chunks->chunk);
+  MD_FREE(chunks->offset, chunks->chunk);
   *chunks = (md_h5_chunks){.file = -1};
 }
 

@@ -327,7 +327,6 @@ md_datasets_found md_h5_verify(const md_h5_file *file) {
     found.damaged += !read_all(dataset);
     MD_H5_CLOSE(dataset);
   }
-  free(notes.records);
-  free(notes.departures);
+  MD_FREE(notes.records, notes.departures);
   return found;
 }

@@ -40,9 +40,7 @@ const char *md_checksum_state_name(md_checksum_state state) {
 }
 
 void md_lattice_info_destroy(md_lattice_info *info) {
-  free(info->notes.records);
-  free(info->notes.departures);
-  free(info->notes.runs);
+  MD_FREE(info->notes.records, info->notes.departures, info->notes.runs);
   md_file_texts_free(&info->notes.texts);
   *info = (md_lattice_info){0};
 }

@@ -145,8 +145,7 @@ static md_status write_frame(md_context *context, const char *path, const md_lat
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be written: %s", path, strerror(errno));
   if (file && fclose(file) != 0 && status == MD_OK)
     status = md_fail(context, MD_ENVIRONMENT, "%s cannot be closed: %s", path, strerror(errno));
-  free(frame.head);
-  free(frame.tail);
+  MD_FREE(frame.head, frame.tail);
   return status;
 }
 
@@ -157,8 +156,7 @@ static md_status place_run(md_context *context, md_lattice_header *header,
   const md_status status = format->compose(context, header, &frame);
   header->offset = *at + (int64_t)frame.head_bytes;
   *at = header->offset + md_lattice_link_bytes(header) + (int64_t)frame.tail_bytes;
-  free(frame.head);
-  free(frame.tail);
+  MD_FREE(frame.head, frame.tail);
   return md_agree(context, status);
 }
 

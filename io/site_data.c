@@ -344,8 +344,7 @@ md_status md_sites_read(md_context *context, const char *path, const md_lattice_
     }
     ahead_stop(&w);
   }
-  free(w.raw[0]);
-  free(w.raw[1]);
+  MD_FREE(w.raw[0], w.raw[1]);
   return w.status;
 }
 

@@ -168,13 +168,8 @@ md_status md_simd_plan_create(md_context *context, const md_links *links, int pa
 }
 
 void md_simd_plan_destroy(md_simd_plan *plan) {
-  free(plan->site);
-  free(plan->first);
-  free(plan->second);
-  free(plan->pattern);
-  free(plan->sign);
-  free(plan->pick);
-  free(plan->gather);
+  MD_FREE(plan->site, plan->first, plan->second, plan->pattern, plan->sign, plan->pick,
+          plan->gather);
   for (int r = MD_RANGE_INTERIOR; r <= MD_RANGE_BOUNDARY; r++) free(plan->range[r]);
   *plan = (md_simd_plan){0};
 }

@@ -262,12 +262,8 @@ md_status md_stencil_tables_load(md_context *context, const md_links *links,
   host_tables tables = {0};
   md_status status = make_tables(context, links, request, &tables);
   if (status == MD_OK) status = load_tables(context, links, request, &tables, stencil);
-  for (int p = 0; p < MD_PARITIES; p++) {
-    free(tables.rows[p]);
-    free(tables.long_rows[p]);
-  }
-  free(tables.blocks);
-  free(tables.order);
+  for (int p = 0; p < MD_PARITIES; p++) MD_FREE(tables.rows[p], tables.long_rows[p]);
+  MD_FREE(tables.blocks, tables.order);
   return status;
 }
 

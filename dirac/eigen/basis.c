@@ -142,12 +142,7 @@ void md_eigen_basis_destroy(md_eigen_basis *b) {
   for (int i = 0; b->turned && i < b->kept; i++) md_field_destroy(&b->turned[i]);
   md_field_destroy(&b->columns);
   md_eigen_scratch_destroy(&b->scratch);
-  free(b->v);
-  free(b->turned);
-  free(b->h);
-  free(b->rotation);
-  free(b->values);
-  free(b->dots);
+  MD_FREE(b->v, b->turned, b->h, b->rotation, b->values, b->dots);
   *b = (md_eigen_basis){0};
 }
 

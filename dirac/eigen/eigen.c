@@ -299,9 +299,6 @@ md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_r
 
 void md_eigen_result_free(md_eigen_result *result) {
   for (int i = 0; result->vectors && i < result->modes; i++) md_field_destroy(&result->vectors[i]);
-  free(result->values);
-  free(result->residuals);
-  free(result->vectors);
-  free(result->signs);
+  MD_FREE(result->values, result->residuals, result->vectors, result->signs);
   *result = (md_eigen_result){0};
 }

@@ -42,8 +42,7 @@ md_status md_cg_state_carry(md_context *context, const md_operator *a, md_cg_sta
 
 void md_cg_state_destroy(md_cg_state *state) {
   MD_FIELDS_DESTROY(&state->x, &state->r, &state->p, &state->before);
-  free(state->carried);
-  free(state->r_norm2);
+  MD_FREE(state->carried, state->r_norm2);
   md_solver_result_free(&state->result);
   *state = (md_cg_state){0};
 }

@@ -517,7 +517,6 @@ md_status md_solve_multishift(md_context *context, md_dirac *dirac, md_dirac *ex
 }
 
 void md_multishift_result_free(md_multishift_result *result) {
-  free(result->shifts);
-  free(result->history);
+  MD_FREE(result->shifts, result->history);
   *result = (md_multishift_result){0};
 }

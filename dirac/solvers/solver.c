@@ -578,8 +578,6 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
 }
 
 void md_solver_result_free(md_solver_result *result) {
-  free(result->residuals);
-  free(result->rhs_iterations);
-  free(result->history);
+  MD_FREE(result->residuals, result->rhs_iterations, result->history);
   *result = (md_solver_result){0};
 }

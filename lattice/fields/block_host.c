@@ -138,10 +138,7 @@ typedef struct host_block {
 
 static void destroy(void *state) {
   host_block *b = state;
-  free(b->memory);
-  free(b->sums);
-  free(b->workers);
-  free(b);
+  MD_FREE(b->memory, b->sums, b->workers, b);
 }
 
 static size_t padded_rows(const host_block *b) {

@@ -18,8 +18,6 @@ md_status md_modes_create(md_context *context, const md_geometry *geometry,
 
 void md_modes_destroy(md_modes *modes) {
   for (int i = 0; i < modes->count; i++) md_field_destroy(&modes->vectors[i]);
-  free(modes->values);
-  free(modes->residuals);
-  free(modes->vectors);
+  MD_FREE(modes->values, modes->residuals, modes->vectors);
   *modes = (md_modes){0};
 }

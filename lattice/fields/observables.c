@@ -113,8 +113,7 @@ md_status md_pion_correlators(md_context *context, const md_field x[MD_PARITIES]
     sum_here(x, r, origin[r], momenta, &w, sum);
     status = md_sum_finish(context, sum, count, correlators + (size_t)r * (size_t)count);
   }
-  free(sum);
-  free(w.table);
+  MD_FREE(sum, w.table);
   return status;
 }
 

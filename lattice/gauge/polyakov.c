@@ -80,7 +80,6 @@ md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, double lo
   if (status == MD_OK) status = md_sum_finish(context, sum, 2, loop);
   for (int part = 0; part < 2 && status == MD_OK; part++)
     loop[part] /= 3.0 * (double)plane_sites(g) * g->global[MD_Z];
-  free(products);
-  free(room);
+  MD_FREE(products, room);
   return status;
 }

@@ -305,10 +305,8 @@ md_status md_geometry_create(md_context *context, const md_layout_request *reque
 void md_geometry_destroy(md_geometry *geometry) {
   if (!geometry) return;
   for (int p = 0; p < MD_PARITIES; p++) {
-    for (int direction = 0; direction < MD_DIRECTIONS; direction++) {
-      free(geometry->neighbour[p][direction]);
-      free(geometry->third_neighbour[p][direction]);
-    }
+    for (int direction = 0; direction < MD_DIRECTIONS; direction++)
+      MD_FREE(geometry->neighbour[p][direction], geometry->third_neighbour[p][direction]);
     for (int m = 0; m < geometry->messages; m++) free(geometry->message[m].face[p]);
   }
   free(geometry);

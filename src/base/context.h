@@ -147,4 +147,9 @@ long long md_sum_on_host(const md_context *context, long long value, int *ranks)
 /* Collective: the integer sums over ranks, in place. */
 void md_sum_integers(const md_context *context, long long *values, int count);
 
+/* free() of each, in C. */
+#define MD_FREE(...)                                                                               \
+  md_free((void *[]){__VA_ARGS__}, sizeof(void *[]){__VA_ARGS__} / sizeof(void *))
+void md_free(void *const *memory, size_t count);
+
 MD_C_END

@@ -197,3 +197,7 @@ void md_copy_rows_parallel(const md_context *context, void *to, size_t to_pitch,
   for (size_t i = 0; i < count; i++)
     memcpy((char *)to + i * to_pitch, (const char *)from + i * from_pitch, bytes);
 }
+
+void md_free(void *const *memory, size_t count) {
+  for (size_t i = 0; i < count; i++) free(memory[i]);
+}

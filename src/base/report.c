@@ -241,8 +241,7 @@ md_status md_report_close(md_context *context, md_report *report, const char *pa
   if (!printed || asprintf(&text, "%s\n", printed) < 0) text = NULL;
   if (status == MD_OK)
     status = text ? put(context, path, text) : md_fail_memory(context, 1, "report");
-  free(printed);
-  free(text);
+  MD_FREE(printed, text);
   return md_agree(context, status);
 }
 

@@ -110,8 +110,7 @@ void md_tune_close(md_context *context) {
   if (!tune) return;
   cJSON_Delete(tune->table);
   cJSON_Delete(tune->chosen);
-  free(tune->path);
-  free(tune);
+  MD_FREE(tune->path, tune);
   context->tune = NULL;
 }
 

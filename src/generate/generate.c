@@ -349,8 +349,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
   MD_TRY(md_report_open(context, "generate", &report));
   bool made = false;
   const md_status status = generate(context, &r, &geometry, &gauge, &c, &report, &made);
-  free(c.plaquettes);
-  free(c.from.plaquettes);
+  MD_FREE(c.plaquettes, c.from.plaquettes);
   md_gauge_destroy(&gauge);
   md_geometry_destroy(geometry);
   const bool due = made || md_report_is_due(context, status);

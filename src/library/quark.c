@@ -291,9 +291,7 @@ md_status md_quark_solve(md_quark *quark, const md_solve_request *request, md_fe
 }
 
 void md_solve_result_free(md_solve_result *result) {
-  free(result->residuals);
-  free(result->rhs_iterations);
-  free(result->history);
+  MD_FREE(result->residuals, result->rhs_iterations, result->history);
   *result = (md_solve_result){0};
 }
 

@@ -135,8 +135,7 @@ static md_status measure_all(md_study_run *r) {
   }
   md_progress_pieces_end(r->group);
   if (r->unsaved || r->study.reordered) status = save(r, status, true);
-  free(all);
-  free(lattice);
+  MD_FREE(all, lattice);
   return status;
 }
 
@@ -263,9 +262,7 @@ md_status md_study_by_words(md_context *context, int argc, char **argv) {
   }
   for (int i = 0; i < r->study.options.sources.count; i++)
     free((char *)r->study.options.sources.source[i].text);
-  free(r->study.lattice);
-  free(r->study.records);
-  free(r);
+  MD_FREE(r->study.lattice, r->study.records, r);
   return status;
 }
 

@@ -440,9 +440,6 @@ md_status md_study_propagate(md_context *context, const md_study *s, const md_st
   if (status == MD_OK && !md_counts(context)) store(&w, links->action, record);
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&w.midpoint[p]);
   md_equation_destroy(&w.of);
-  free(w.room);
-  free(w.vector);
-  free(w.correlator);
-  free(w.found);
+  MD_FREE(w.room, w.vector, w.correlator, w.found);
   return status;
 }

@@ -15,8 +15,7 @@ void md_cg_steps_destroy(md_cg_steps *s) {
   if (!s) return;
   md_cg_device_destroy(s->device);
   md_field_destroy(&s->state.before);
-  free(s->state.carried);
-  free(s);
+  MD_FREE(s->state.carried, s);
 }
 
 static bool under_way(const md_cg_steps *s) {

@@ -275,8 +275,6 @@ md_status md_gemm_order_read(md_context *context, int argc, char **argv, md_gemm
   md_status status = read_options(context, order, &w, argc, argv);
   if (status == MD_OK && !order->common.help)
     status = md_agree(context, interpret(context, order, &w));
-  free(w.shapes.shape);
-  free(w.square.shape);
-  free(w.depths.shape);
+  MD_FREE(w.shapes.shape, w.square.shape, w.depths.shape);
   return status;
 }

@@ -387,8 +387,7 @@ static md_status measure(solve *s) {
     f->operator_share = in_hops_s / f->seconds.median;
     f->norm = s->exact.norm;
   }
-  free(samples);
-  free(loops);
+  MD_FREE(samples, loops);
   return status;
 }
 
