@@ -102,7 +102,5 @@ static md_status multiply_dealt(md_context *context, const md_gemm_request *requ
 const md_gemm_method md_gemm_scalapack = {
     .name = "scalapack",
     .precisions = 1u << MD_GEMM_DOUBLE | 1u << MD_GEMM_SINGLE,
-    .local_kernel = false,
-    .from_root = false,
     AVAILABILITY,
 };

@@ -166,6 +166,5 @@ const md_gemm_method md_gemm_summa = {
     .name = "summa",
     .precisions = (1u << MD_GEMM_PRECISIONS) - 1,
     .local_kernel = true,
-    .from_root = false,
     .run = multiply_panels,
 };
