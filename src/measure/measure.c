@@ -75,7 +75,7 @@ static md_status save(md_study_run *r, md_status status, bool last) {
   snprintf(message, sizeof message, "%s", r->whole->message);
   const md_status saved = md_study_save(r->whole, &r->study);
   r->unsaved = saved != MD_OK;
-  if (saved == MD_OK) r->study.reordered = false;
+  if (saved == MD_OK) r->study.stale = false;
   if (saved == MD_ENVIRONMENT && !last && !before)
     md_warn(r->whole, "results are not written yet, the study goes on: %s", r->whole->message);
   if (status != MD_OK) return md_fail(r->whole, status, "%s", message);
@@ -134,7 +134,7 @@ static md_status measure_all(md_study_run *r) {
     status = measure_round(r, lattice, count, all);
   }
   md_progress_pieces_end(r->group);
-  if (r->unsaved || r->study.reordered) status = save(r, status, true);
+  if (r->unsaved || r->study.stale) status = save(r, status, true);
   MD_FREE(all, lattice);
   return status;
 }

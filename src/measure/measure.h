@@ -81,7 +81,8 @@ typedef struct md_study {
   int record;                                          /* doubles of a record */
   double *records;     /* [lattices][record], NaN where waited for */
   bool saved;          /* the file of --output is this run's */
-  bool reordered;      /* that file has its lattices in another order than --lattices */
+  bool stale;          /* that file has its lattices in another order than --lattices, or results of
+                          links that were replaced */
   double begin, share; /* of this run, 0..1: what was done before the lattice at work, its part */
 } md_study;
 

@@ -404,6 +404,7 @@ static md_status check_results(md_study_run *r, int lattice) {
           o->output);
   l->state = MD_LATTICE_WAITS;
   l->sums = (md_lattice_sums){"", ""};
+  r->study.stale = true;
   return MD_OK;
 }
 

@@ -179,7 +179,14 @@ md_status md_study_save(md_context *context, md_study *s) {
   md_array array[ARRAYS];
   void *data = NULL;
   for (int k = 0; k < s->lattices; k++) done += md_study_has(s, k);
-  if (done == 0) return MD_OK;
+  if (done == 0) {
+    if (s->stale)
+      md_warn(context,
+              "%s still has the results of links that were replaced: there are no others to write; "
+              "go on with --resume --force, or remove it",
+              s->options.output);
+    return MD_OK;
+  }
   md_status status = md_agree(context, create_arrays(context, s, done, array, &data));
   for (int k = 0, place = 0; k < s->lattices && status == MD_OK; k++)
     if (md_study_has(s, k)) move(s, k, array, place++, false);
@@ -245,7 +252,7 @@ md_status md_study_load(md_context *context, md_study *s) {
                        s->options.output, name);
       break;
     }
-    s->reordered = s->reordered || k < before;
+    s->stale = s->stale || k < before;
     before = k;
     move(s, k, array, place, true);
     if (s->lattice[k].state == MD_LATTICE_SKIPPED)

@@ -113,6 +113,23 @@ on 1 $one --lattices 'moved.h5 cfg2.h5' --output moved.study --resume --force --
 grep -q 'warning: moved.h5 has changed' err && [ "$(key resumed moved.json)" = 1 ] && [ "$(key measured moved.json)" = 1 ] || complain "measured anew: $(cat err)"
 on 1 $one --lattices cfg3.h5 --output three.h5 --json three.json || complain "measure: exit $?"
 grep -q "\"plaquette\":[[:space:]]*$(key plaquette three.json)" moved.json || complain "measured anew: another plaquette"
+# Those of links that were replaced leave the file, also where the new ones cannot be measured.
+cp cfg1.h5 moved.h5
+on 1 $one --lattices 'moved.h5 cfg2.h5' --max-iter 2 --output moved.study --resume --force --keep-going --json moved.json 2>err
+[ $? = 1 ] && [ "$(key skipped moved.json)" = 1 ] && [ "$(key resumed moved.json)" = 1 ] || complain "replaced and left out: $(cat err)"
+if python_with h5py; then
+  python3 -c '
+import h5py, json
+kept = [row["lattice"] for row in json.load(open("moved.json"))["lattices"] if row["state"] != "skipped"]
+assert [name.decode() for name in h5py.File("moved.study")["study/lattice"]] == kept, kept
+' || complain "replaced and left out: the file has other lattices than the report"
+fi
+on 1 $one --lattices 'moved.h5 cfg2.h5' --output moved.study --resume --json moved.json 2>err || complain "replaced and left out: $(cat err)"
+[ "$(key resumed moved.json)" = 1 ] && [ "$(key measured moved.json)" = 1 ] || complain "replaced and left out: its results of old are resumed"
+on 1 $one --lattices moved.h5 --output alone.study || complain "measure: exit $?"
+cp cfg3.h5 moved.h5
+on 1 $one --lattices moved.h5 --max-iter 2 --output alone.study --resume --force --keep-going 2>err
+[ $? = 1 ] && grep -q 'warning: alone.study still has the results of links that were replaced' err || complain "replaced, and nothing else: $(cat err)"
 if python_with h5py; then # lattices without a checksum, studies of old without those of links
   python3 -c '
 import h5py, shutil
