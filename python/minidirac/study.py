@@ -151,7 +151,7 @@ class Study:
         return fit_mass(self.pion(action, mass, source, momentum), **how)
 
     def condensate(self, action: str, mass: float, source: str) -> Tuple[np.ndarray, np.ndarray]:
-        """tr M^-1 / V [lattice], and its error from noise."""
+        """tr M^-1 / V [lattice], and its error from noise, of one vector NaN."""
         place = (slice(None), *self._place(action, mass, source))
         return self.arrays["condensate"][place], self.arrays["condensate_error"][place]
 

@@ -137,8 +137,9 @@ static void analyse_condensate(md_context *context, desk *d, cJSON *rows, int ac
   const md_study *s = d->s;
   const int place = md_study_case(s, action, mass, source);
   double noise2 = 0.0;
-  average(d, MD_STUDY_CONDENSATE_ERROR, place, 1);
+  average(d, MD_STUDY_CONDENSATE, place, 1);
   if (isnan(d->mean[0])) return;
+  average(d, MD_STUDY_CONDENSATE_ERROR, place, 1);
   for (int k = 0; k < d->done; k++) noise2 += d->values[k] * d->values[k];
   char text[MD_ERROR_TEXT];
   cJSON *row = add_case(context, s, rows, action, mass, source);

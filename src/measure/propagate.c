@@ -146,6 +146,13 @@ static md_status observe(work *w, int mass, const double *residuals, const int *
   return observe_midpoint(w, (const int(*)[MD_DIMS])origin, w->found + at * FOUND);
 }
 
+/* As md_source_mean; the error of one copy is unknown. */
+static void average(const md_source *from, int count, const double *values, int stride, int length,
+                    double *mean, double *error) {
+  md_source_mean(from, count, values, stride, length, mean, error);
+  for (int i = 0; i < length && count / md_source_width(from) < 2; i++) error[i] = NAN;
+}
+
 /* Momenta but zero are those of points; what a source does not give stays NaN. */
 static void store_source(work *w, int action, int mass, int source, int first, double *record) {
   const md_study *s = w->s;
@@ -163,9 +170,9 @@ static void store_source(work *w, int action, int mass, int source, int first, d
     *most = fmax(*most, found[r * FOUND + ITERATIONS]);
   }
   if (md_source_is_noise(from)) {
-    md_source_mean(from, count, found + CONDENSATE, FOUND, 1,
-                   record + s->start[MD_STUDY_CONDENSATE] + place,
-                   record + s->start[MD_STUDY_CONDENSATE_ERROR] + place);
+    average(from, count, found + CONDENSATE, FOUND, 1,
+            record + s->start[MD_STUDY_CONDENSATE] + place,
+            record + s->start[MD_STUDY_CONDENSATE_ERROR] + place);
     return;
   }
   double unused;
@@ -174,9 +181,9 @@ static void store_source(work *w, int action, int mass, int source, int first, d
   for (int q = 0; q < momenta.count; q++) {
     const int *n = momenta.n[q];
     if ((n[0] || n[1] || n[2]) && !md_source_is_points(from)) continue;
-    md_source_mean(from, count, w->correlator + at * (size_t)w->row + q * times, w->row, times,
-                   record + s->start[MD_STUDY_PION] + place * w->row + q * times,
-                   record + s->start[MD_STUDY_PION_ERROR] + place * w->row + q * times);
+    average(from, count, w->correlator + at * (size_t)w->row + q * times, w->row, times,
+            record + s->start[MD_STUDY_PION] + place * w->row + q * times,
+            record + s->start[MD_STUDY_PION_ERROR] + place * w->row + q * times);
   }
 }
 
