@@ -202,9 +202,10 @@ def autocorrelation_time(values: Any) -> Tuple[float, float]:
     times itself."""
     values = numbers(values, "values", float)
     check_shape(values.shape, (-1,), "values")
-    off = values - values.mean()
+    mean = values.mean()
+    off = values - mean
     count, variance = len(off), np.mean(off**2)
-    if count < 4 or not variance > 0:
+    if count < 4 or not variance > (count * np.finfo(float).eps * mean) ** 2:  # equal values: the mean's rounding
         return float("nan"), float("nan")
     tau, window = 0.5, 0
     while window < count // 2 and not (window > 0 and window >= 5 * tau):

@@ -1,6 +1,7 @@
 #include "base/statistics.h"
 #include "base/timer.h"
 
+#include <float.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -72,7 +73,8 @@ void md_autocorrelation_time(const double *values, int count, double *tau, doubl
   if (count < 4) return;
   for (int k = 0; k < count; k++) mean += values[k] / count;
   for (int k = 0; k < count; k++) variance += (values[k] - mean) * (values[k] - mean) / count;
-  if (!(variance > 0.0)) return;
+  /* Equal values differ from their mean by its rounding alone. */
+  if (!(variance > pow(count * DBL_EPSILON * mean, 2.0))) return;
   double sum = 0.5;
   int window = 0;
   while (window < count / 2 && !(window >= 5.0 * sum && window > 0)) {

@@ -65,6 +65,10 @@ static void small_numbers(void **state) {
   double tau, error;
   md_autocorrelation_time((double[]){1, 1, 1, 1, 1}, 5, &tau, &error);
   assert_true(isnan(tau) && isnan(error));
+  for (int count = 6; count <= 7; count++) { /* whose mean, as rounded, is not 0.1 */
+    md_autocorrelation_time((double[]){0.1, 0.1, 0.1, 0.1, 0.1, 0.1, 0.1}, count, &tau, &error);
+    assert_true(isnan(tau) && isnan(error));
+  }
 }
 
 /* cosh has one mass everywhere; what cannot fall as cosh has none. */

@@ -139,6 +139,10 @@ class Studies(unittest.TestCase):
         with self.assertRaisesRegex(md.InputError, "shape"):
             md.autocorrelation_time(np.ones((4, 8)))
 
+    def test_values_that_do_not_vary(self):
+        for count in (6, 7):  # whose mean, as rounded, is not 0.1
+            self.assertTrue(np.isnan(md.autocorrelation_time(np.full(count, 0.1))).all())
+
     def test_report(self):
         with tempfile.TemporaryDirectory() as folder:
             path = os.path.join(folder, "report.json")
