@@ -175,12 +175,25 @@ static void print_end(const md_context *context, const search *r) {
 #define SIGN_COLUMNS                                                                               \
   "|mode=%4d eigenvalue|eigenvalue~of~gamma_5~S=%22.15e residual=%9.2e chirality=%9.6f"
 
-static void report_signs(const md_context *context, cJSON *root, const md_eigen_result *found) {
+/* A residual of S S^dag at the tolerance leaves about its root at most to gamma_5 S; only where
+ * modes of the same eigenvalue are missing it is larger. */
+static void report_signs(const md_context *context, cJSON *root, const search *r) {
+  const md_eigen_result *found = &r->result;
   cJSON *rows = cJSON_AddArrayToObject(root, "gamma5_modes");
+  int parts = 0;
   md_rows_head(context, SIGN_COLUMNS);
-  for (int i = 0; i < found->below; i++)
-    md_rows_add(context, rows, SIGN_COLUMNS, i, found->signs[i].value, found->signs[i].residual,
-                found->signs[i].chirality);
+  for (int i = 0; i < found->below; i++) {
+    const bool converged = found->signs[i].residual <= sqrt(r->tolerance);
+    cJSON *row = md_rows_add(context, rows, SIGN_COLUMNS, i, found->signs[i].value,
+                             found->signs[i].residual, found->signs[i].chirality);
+    cJSON_AddBoolToObject(row, "converged", converged);
+    parts += !converged;
+  }
+  if (parts > 0)
+    md_warn(context,
+            "%d row%s of gamma_5 S belong%s to an eigenvalue of which --modes has only a part; "
+            "raise --modes",
+            parts, md_plural(parts), parts == 1 ? "s" : "");
 }
 
 /* `written`: how the search or writing its modes ended; its message stands before one of the
@@ -202,7 +215,7 @@ static md_status report(md_context *context, const search *r, md_status written)
   if (has_spin(r)) md_report_add(root, "mass=%g operator=%s", r->mass, operator_of(r));
   md_report_reals(root, "eigenvalues", found->values, found->below);
   md_report_reals(root, "residuals", found->residuals, found->below);
-  if (found->signs) report_signs(context, root, found);
+  if (found->signs) report_signs(context, root, r);
   md_report_add(root, "iterations=%d restarts=%d filter_degree=%d", found->iterations,
                 found->restarts, found->filter_degree);
   const double window[] = {found->window_low, found->window_high};

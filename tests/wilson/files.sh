@@ -66,9 +66,15 @@ python_with json && { python3 - "$work/signs.json" <<'PYTHON' || complain "eigen
 import json, sys
 r = json.load(open(sys.argv[1]))
 for value, sign in zip(r["eigenvalues"], r["gamma5_modes"], strict=True):
-    assert abs(sign["eigenvalue"] ** 2 - value) < 1e-9 and sign["residual"] < 1e-6 and 0 < abs(sign["chirality"]) <= 1, (value, sign)
+    assert abs(sign["eigenvalue"] ** 2 - value) < 1e-9 and sign["residual"] < 1e-6 and sign["converged"] and 0 < abs(sign["chirality"]) <= 1, (value, sign)
 PYTHON
 }
+# Free quarks: twelve modes or more of each eigenvalue, of which three are a part.
+on 1 generate --dims 4x4x4x4 --start cold --output "$work/cold.h5" --quiet || complain "generate: exit $?"
+on 1 eigen "$work/cold.h5" --modes 3 --action wilson --mass 0.1 --quiet --json "$work/part.json" 2>"$work/err" || complain "eigen, a part: exit $?"
+grep -q 'warning: 3 rows of gamma_5 S belong to an eigenvalue of which --modes has only a part; raise --modes' "$work/err" ||
+  complain "eigen, a part: $(cat "$work/err")"
+[ "$(grep -c '"converged":.*false' "$work/part.json")" = 3 ] || complain "eigen, a part: rows that are no eigenvalues have converged"
 refuses 2 "must have the action of this run, 'mobius.*mass 0.2'" 1 solve --lattice "$lattice" --action mobius --Ls 2 \
   --mass 0.2 --deflate "$work/modes.h5"
 refuses 2 "must have the action of this run, 'wilson, mass 0.1', got 'mobius" 1 solve --lattice "$lattice" --action wilson \
