@@ -4,23 +4,14 @@
 
 #include <math.h>
 
-/* A link as it is in memory, or as a file in single precision has it. GCC 12 at -O3 leaves the last
- * two of 18 as they are where it may vectorise the loop, which volatile forbids. */
-static void get(const md_gauge *g, bool single, int p, int mu, int64_t site, double u[18]) {
-  md_gauge_get(g, p, mu, site, u);
-  for (int k = 0; k < 18 && single; k++) {
-    const volatile float stored = (float)u[k];
-    u[k] = stored;
-  }
-}
-
 /* Re tr of the plaquette of directions mu < nu at a site of parity p. */
-static double plaquette_at(const md_gauge *g, bool single, int p, int64_t site, int mu, int nu) {
+static double plaquette_at(const md_gauge *g, md_precision in, int p, int64_t site, int mu,
+                           int nu) {
   double a[18], b[18], ab[18], c[18], d[18], cd[18];
-  get(g, single, p, mu, site, a);
-  get(g, single, 1 - p, nu, g->geometry->neighbour[p][mu][site], b);
-  get(g, single, p, nu, site, c);
-  get(g, single, 1 - p, mu, g->geometry->neighbour[p][nu][site], d);
+  md_gauge_get_in(g, in, p, mu, site, a);
+  md_gauge_get_in(g, in, 1 - p, nu, g->geometry->neighbour[p][mu][site], b);
+  md_gauge_get_in(g, in, p, nu, site, c);
+  md_gauge_get_in(g, in, 1 - p, mu, g->geometry->neighbour[p][nu][site], d);
   md_su3_multiply(ab, a, b);
   md_su3_multiply(cd, c, d);
   return md_su3_trace_adjoint(ab, cd);
@@ -58,11 +49,11 @@ typedef struct partial {
   long long bad_links;
 } partial;
 
-static void observe_site(const md_gauge *g, bool single, int p, int64_t site, partial *mine) {
+static void observe_site(const md_gauge *g, md_precision in, int p, int64_t site, partial *mine) {
   double space = 0.0, time = 0.0, trace = 0.0;
   for (int mu = 0; mu < MD_DIMS; mu++) {
     double u[18];
-    get(g, single, p, mu, site, u);
+    md_gauge_get_in(g, in, p, mu, site, u);
     trace += md_su3_trace(u);
     md_sum_add(&mine->sum[NORM2], md_su3_trace_adjoint(u, u));
     if (finite_link(u))
@@ -70,7 +61,7 @@ static void observe_site(const md_gauge *g, bool single, int p, int64_t site, pa
     else
       mine->bad_links++;
     for (int nu = mu + 1; nu < MD_DIMS; nu++)
-      *(nu == MD_T ? &time : &space) += plaquette_at(g, single, p, site, mu, nu);
+      *(nu == MD_T ? &time : &space) += plaquette_at(g, in, p, site, mu, nu);
   }
   md_sum_add(&mine->sum[SPACE], space);
   md_sum_add(&mine->sum[TIME], time);
@@ -91,7 +82,7 @@ md_status md_gauge_observe_in(md_context *context, const md_gauge *gauge, md_pre
     for (int p = 0; p < MD_PARITIES; p++) {
 #pragma omp for schedule(static)
       for (int64_t i = 0; i < gauge->geometry->sites; i++)
-        observe_site(gauge, precision == MD_SINGLE, p, i, &mine);
+        observe_site(gauge, precision, p, i, &mine);
     }
 #pragma omp critical
     {

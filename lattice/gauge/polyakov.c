@@ -15,7 +15,7 @@ static int64_t plane_sites(const md_geometry *g) {
 }
 
 /* products[x, y of this rank] times its links of the plane z. */
-static void multiply_column(const md_gauge *gauge, int z, su3 *products) {
+static void multiply_column(const md_gauge *gauge, md_precision precision, int z, su3 *products) {
   const md_geometry *g = gauge->geometry;
 #pragma omp parallel for schedule(static)
   for (int y = 0; y < g->local[MD_Y]; y++)
@@ -24,7 +24,7 @@ static void multiply_column(const md_gauge *gauge, int z, su3 *products) {
       for (int t = 0; t < g->local[MD_T]; t++) {
         const int at[MD_DIMS] = {x, y, z - g->origin[MD_Z], t};
         double u[MD_LINK_REALS], next[MD_LINK_REALS];
-        md_gauge_get(gauge, md_parity(at), MD_T, md_site(g, at), u);
+        md_gauge_get_in(gauge, precision, md_parity(at), MD_T, md_site(g, at), u);
         md_su3_multiply(next, p, u);
         memcpy(p, next, sizeof next);
       }
@@ -52,14 +52,14 @@ static void pass_on(const md_context *context, const md_geometry *g, bool mine, 
   sum_bits(context, (long long *)products, sites * MD_LINK_REALS);
 }
 
-static void add_plane(const md_context *context, const md_gauge *gauge, int z, su3 *products,
-                      su3 *room, md_sum sum[2]) {
+static void add_plane(const md_context *context, const md_gauge *gauge, md_precision precision,
+                      int z, su3 *products, su3 *room, md_sum sum[2]) {
   const md_geometry *g = gauge->geometry;
   const bool here = z >= g->origin[MD_Z] && z < g->origin[MD_Z] + g->local[MD_Z];
   for (int64_t i = 0; i < plane_sites(g); i++) md_su3_one(products[i]);
   for (int turn = 0; turn < g->grid[MD_T]; turn++) {
     const bool mine = here && g->place[MD_T] == turn;
-    if (mine) multiply_column(gauge, z, products);
+    if (mine) multiply_column(gauge, precision, z, products);
     if (context->ranks > 1) pass_on(context, g, mine, products, room);
   }
   for (int64_t i = 0; i < plane_sites(g) && context->rank == 0; i++)
@@ -67,7 +67,8 @@ static void add_plane(const md_context *context, const md_gauge *gauge, int z, s
       md_sum_add(&sum[part], products[i][part] + products[i][8 + part] + products[i][16 + part]);
 }
 
-md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, double loop[2]) {
+md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, md_precision precision,
+                           double loop[2]) {
   const md_geometry *g = gauge->geometry;
   const size_t bytes = (size_t)plane_sites(g) * sizeof(su3);
   su3 *products = malloc(bytes), *room = malloc(bytes);
@@ -76,7 +77,7 @@ md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, double lo
       products && room ? MD_OK : md_fail_memory(context, 2 * bytes, "the Polyakov loop");
   status = md_agree(context, status);
   for (int z = 0; z < g->global[MD_Z] && status == MD_OK; z++)
-    add_plane(context, gauge, z, products, room, sum);
+    add_plane(context, gauge, precision, z, products, room, sum);
   if (status == MD_OK) status = md_sum_finish(context, sum, 2, loop);
   for (int part = 0; part < 2 && status == MD_OK; part++)
     loop[part] /= 3.0 * (double)plane_sites(g) * g->global[MD_Z];

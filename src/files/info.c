@@ -128,7 +128,7 @@ static md_status describe_loop(md_context *context, md_report *report, const md_
                                const md_lattice_info *info) {
   double loop[2];
   if (info->header.label.kind != MD_LINKS_THIN) return MD_OK;
-  MD_TRY(md_polyakov_loop(context, gauge, loop));
+  MD_TRY(md_polyakov_loop(context, gauge, MD_DOUBLE, loop));
   md_report_reals(report->root, "polyakov_loop", loop, 2);
   md_say(context, "polyakov_loop        %.15f %.15f\n", loop[0], loop[1]);
   return MD_OK;

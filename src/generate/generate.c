@@ -271,10 +271,10 @@ static md_status generate(md_context *context, md_generate_request *r, md_geomet
   if (is_word(r->start, "heatbath")) MD_TRY(md_chain_run(context, r, gauge, c));
   md_gauge_observables now;
   const bool whole = !c->plaquettes || c->done == r->sweeps;
-  /* A state is in double. */
-  MD_TRY(md_gauge_observe_in(context, gauge, whole ? r->precision : MD_DOUBLE, &now));
+  const md_precision stored = whole ? r->precision : MD_DOUBLE; /* a state is in double */
+  MD_TRY(md_gauge_observe_in(context, gauge, stored, &now));
   double loop[2];
-  MD_TRY(md_polyakov_loop(context, gauge, loop));
+  MD_TRY(md_polyakov_loop(context, gauge, stored, loop));
   fill_report(report, r, *geometry, &now, c);
   md_report_reals(report->root, "polyakov_loop", loop, 2);
   *made = true;

@@ -93,7 +93,7 @@ static md_status observe_links(md_context *context, const md_study *s, const loa
   record[s->start[MD_STUDY_PLAQUETTE_SS]] = o->plaquette_ss;
   record[s->start[MD_STUDY_PLAQUETTE_ST]] = o->plaquette_st;
   record[s->start[MD_STUDY_LINK_TRACE]] = o->link_trace;
-  return md_polyakov_loop(context, &l->thin, record + s->start[MD_STUDY_POLYAKOV]);
+  return md_polyakov_loop(context, &l->thin, MD_DOUBLE, record + s->start[MD_STUDY_POLYAKOV]);
 }
 
 /* All modes of --deflate that converged. MD_INPUT where they belong to another lattice, action or

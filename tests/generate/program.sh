@@ -36,6 +36,13 @@ expect 0 'plaquette' "${small[@]}" -o other.lime --overrelax=1
 cmp -s <(undated one.lime) <(undated other.lime) && { echo 'two chains made the same links'; failures=$((failures + 1)); }
 
 expect 0 '4x4x4x8' --from one.lime --sweeps 1 --seed 5 -o further.h5
+# A report is of the links that the file has.
+expect 0 '' --dims 4x4x4x4 --beta 5.7 --sweeps 3 --seed 4 -o sp.h5 --precision single --quiet --json sp.json
+"$program" info sp.h5 --quiet --json spi.json || { echo 'info of single precision fails'; failures=$((failures + 1)); }
+for key in plaquette polyakov_loop; do
+  grep -q "\"$key\"" sp.json && cmp <(grep "\"$key\"" sp.json) <(grep "\"$key\"" spi.json) ||
+    { echo "$key is not that of the file"; failures=$((failures + 1)); }
+done
 expect 2 'must be those of the lattice' --from one.lime --dims 4x4x4x4 --sweeps 1 -o x.h5
 expect 2 'no_such_file' --from no_such_file --sweeps 1 -o x.h5
 expect 2 'even' --dims 4x4x5x8 -o x.h5

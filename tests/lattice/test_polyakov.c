@@ -26,10 +26,10 @@ static void cold_and_hot(void **state) {
   md_gauge gauge;
   double loop[2];
   make(context, &g, &gauge);
-  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, loop));
+  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, loop));
   assert_true(loop[0] == 1.0 && loop[1] == 0.0);
   MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 4));
-  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, loop));
+  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, loop));
   /* |tr|^2 of a uniform SU(3) matrix has mean 1: a mean of 96 of them over 3. */
   md_require_at_most(hypot(loop[0], loop[1]), 4.0 / 3.0 / sqrt(96.0), "hot");
   md_require_at_most(1e-6, hypot(loop[0], loop[1]), "not zero");
@@ -44,9 +44,9 @@ static void gauge_and_centre(void **state) {
   double before[2], after[2];
   make(context, &g, &gauge);
   MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 5));
-  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, before));
+  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, before));
   md_test_transform(context, &gauge, 9, NULL);
-  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, after));
+  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, after));
   md_require_at_most(hypot(after[0] - before[0], after[1] - before[1]), 1e-15, "gauge transform");
   for (int p = 0; p < MD_PARITIES; p++)
     for (int64_t i = 0; i < g->sites; i++) {
@@ -61,7 +61,7 @@ static void gauge_and_centre(void **state) {
       }
       md_gauge_set(&gauge, p, MD_T, i, turned);
     }
-  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, after));
+  MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, after));
   md_require_at_most(hypot(after[0] - before[0] * z[0] + before[1] * z[1],
                            after[1] - before[0] * z[1] - before[1] * z[0]),
                      1e-15, "centre");
@@ -77,7 +77,7 @@ static void same_bits_on_every_grid(void **state) {
   double whole[2], loop[2];
   make(&alone, &g, &gauge);
   MD_REQUIRE(&alone, md_gauge_start_hot(&alone, &gauge, 6));
-  MD_REQUIRE(&alone, md_polyakov_loop(&alone, &gauge, whole));
+  MD_REQUIRE(&alone, md_polyakov_loop(&alone, &gauge, MD_DOUBLE, whole));
   drop(g, &gauge);
   for (size_t k = 0; k < sizeof grids / sizeof *grids; k++) {
     const int *grid = grids[k];
@@ -85,7 +85,7 @@ static void same_bits_on_every_grid(void **state) {
     part = md_test_deep_geometry(context, dims, grid, false);
     MD_REQUIRE(context, md_gauge_create(context, part, &gauge));
     MD_REQUIRE(context, md_gauge_start_hot(context, &gauge, 6));
-    MD_REQUIRE(context, md_polyakov_loop(context, &gauge, loop));
+    MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, loop));
     assert_memory_equal(loop, whole, sizeof loop);
     drop(part, &gauge);
   }
@@ -106,7 +106,7 @@ static void chain(md_context *context, double beta, double mean[2], double *size
     double loop[2];
     MD_REQUIRE(context, md_heatbath_sweep(heatbath, beta, 1, sweep));
     if (sweep < THERMAL) continue;
-    MD_REQUIRE(context, md_polyakov_loop(context, &gauge, loop));
+    MD_REQUIRE(context, md_polyakov_loop(context, &gauge, MD_DOUBLE, loop));
     for (int part = 0; part < 2; part++) mean[part] += loop[part] / KEPT;
     *size += hypot(loop[0], loop[1]) / KEPT;
   }
