@@ -25,8 +25,7 @@ static bool record(block_cg *b) {
     s->r_norm2[j] = md_block_steps_norm2(&b->steps, j);
     if (s->iteration > 0 && !was_done) s->result.rhs_iterations[j] = s->iteration;
   }
-  if (s->result.block_rank == 0 || b->steps.rank < s->result.block_rank)
-    s->result.block_rank = b->steps.rank;
+  md_block_steps_least_rank(&b->steps, &s->result.block_rank);
   return md_cg_record(b->request, s);
 }
 

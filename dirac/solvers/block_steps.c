@@ -267,3 +267,7 @@ double md_block_steps_norm2(const md_block_steps *b, int j) {
   }
   return norm2;
 }
+
+void md_block_steps_least_rank(const md_block_steps *b, int *least) {
+  if (b->rank > 0 && (*least == 0 || b->rank < *least)) *least = b->rank;
+}

@@ -77,3 +77,5 @@ md_status md_block_steps_end(md_block_steps *b);
 
 /* |r_j|^2, the norm of column j of C. */
 double md_block_steps_norm2(const md_block_steps *b, int j);
+/* Lowers *least, 0 at first, to the rank; not to 0, that of a residual which has nothing left. */
+void md_block_steps_least_rank(const md_block_steps *b, int *least);

@@ -68,8 +68,7 @@ static md_status create(mixed_block *m) {
 static void take_norms(mixed_block *m) {
   md_cg_state *s = m->state;
   for (int r = 0; r < s->n_rhs; r++) m->outer.norm2[r] = md_block_steps_norm2(&m->steps, r);
-  if (s->result.block_rank == 0 || m->steps.rank < s->result.block_rank)
-    s->result.block_rank = m->steps.rank;
+  md_block_steps_least_rank(&m->steps, &s->result.block_rank);
 }
 
 static void go_on(mixed_block *m) {

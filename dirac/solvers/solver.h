@@ -29,7 +29,7 @@ typedef struct md_solver_result {
   int updates;      /* reliable updates of mixed-precision CG, see dirac/solvers/cg.h; else 0 */
   int projections;  /* on the modes of the request */
   int restarts;     /* times that its inner solver met NaN or Inf and began again */
-  int block_rank;   /* of block CG: fewest independent columns that its residual has had; else 0 */
+  int block_rank;   /* of block CG: fewest independent columns of a residual, 0 aside; else 0 */
   bool stalled;     /* ended because updates no longer lowered the true residual */
   bool interrupted; /* ended early by a signal */
   md_solver_choice choice;

@@ -28,6 +28,12 @@ on 2 $with --solver block --inner half --source random:1 --rhs 4 --tol 1e-11 --q
   --output "$work/x.h5" || complain "mixed block: exit $?"
 [ "$(key converged "$work/mixed.json")" = true ] || complain "mixed block: not converged"
 [ "$(key block_rank "$work/mixed.json")" = 4 ] || complain "mixed block: rank $(key block_rank "$work/mixed.json")"
+on 1 generate --dims 2x2x2x2 --start hot --seed 4 -o "$work/small.h5" --quiet || complain "generate: exit $?"
+for inner in '' '--inner half'; do # of 24 unknowns, more right-hand sides than which leave a residual of zero
+  on 1 solve --lattice "$work/small.h5" --mass 0.1 --solver block $inner --source random:1 --rhs 40 --tol 1e-11 --quiet \
+    --json "$work/small.json" || complain "24 unknowns $inner: exit $?"
+  [[ $(key block_rank "$work/small.json") =~ ^[1-9][0-9]*$ ]] || complain "24 unknowns $inner: rank $(key block_rank "$work/small.json")"
+done
 on 1 $with --solver auto --inner half --source random:1 --rhs 4 --tol 1e-10 --guess "$work/x.h5" --json "$work/auto.json" \
   >"$work/auto.out" || complain "auto from a guess: exit $?"
 [ "$(key iterations "$work/auto.json")" = 0 ] || complain "a guess that solves the system was iterated on"
