@@ -1,4 +1,5 @@
 #include "dirac/solvers/auto.h"
+#include "dirac/solvers/cg.h"
 #include "dirac/solvers/reliable_update.h"
 
 #include <math.h>
@@ -38,9 +39,30 @@ static md_status iterate_by(md_context *context, const md_solver_job *job, bool 
   return (block ? &md_solver_block : &md_solver_cg)->iterate(context, job, state);
 }
 
-/* The way by the rule; where it stalls the other one goes on from there, once: each deflates, or
- * loses what rounding spoils, in its own way. (A dry run counts the first: the other one says
- * itself where it finds no memory.) */
+static bool all_done(const md_solver_job *job, const md_cg_state *state) {
+  for (int r = 0; r < state->n_rhs; r++)
+    if (!md_cg_done(job->request, state, r)) return false;
+  return true;
+}
+
+/* The way by the rule, block CG within its patience. *left: why the other one is to go on, or NULL.
+ */
+static md_status iterate_first(md_context *context, const md_solver_job *job, bool block,
+                               md_cg_state *state, const char **left) {
+  const int all = state->most;
+  const double patience = MD_AUTO_PATIENCE * state->result.choice.steps_expected;
+  if (block) state->most = (int)fmin(all, state->iteration + 1.0 + patience);
+  const md_status status = iterate_by(context, job, block, state);
+  const bool spent = state->iteration >= state->most && !all_done(job, state);
+  const bool ends = state->result.interrupted || state->iteration >= all;
+  state->most = all;
+  *left = ends ? NULL : state->result.stalled ? "stalled" : spent ? "was not done" : NULL;
+  return status;
+}
+
+/* The way by the rule; where it stalls, or block CG takes too long, the other one goes on from
+ * there, once: each deflates, or loses what rounding spoils, in its own way. (A dry run counts the
+ * first: the other one says itself where it finds no memory.) */
 static md_status iterate(md_context *context, const md_solver_job *job, md_cg_state *state) {
   md_solver_choice *choice = &state->result.choice;
   const md_operator *a = job->a;
@@ -51,6 +73,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
                                .unknowns = 0.25 * a->shape.components * (double)a->geometry->volume,
                                .on_host = a->shape.space == MD_HOST};
   double steps, resolved;
+  const char *left;
   if (choice->reason[0])
     return iterate_by(context, job, choice->block, state); /* a further round */
   const char *against = a->factor ? "the lowest eigenvalue is not known, nor what a block gains"
@@ -68,12 +91,11 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
       "%d right-hand sides, at most %.0f iterations in step, and about %.0f until block CG has "
       "resolved the lowest modes",
       facts.n_rhs, steps, resolved);
-  MD_TRY(iterate_by(context, job, block, state));
-  if (!state->result.stalled || state->result.interrupted || state->iteration >= state->most)
-    return MD_OK;
+  MD_TRY(iterate_first(context, job, block, state, &left));
+  if (!left) return MD_OK;
   const size_t said = strlen(choice->reason);
-  snprintf(choice->reason + said, sizeof choice->reason - said, "; at iteration %d %s stalled",
-           state->iteration, block ? "block" : "in step");
+  snprintf(choice->reason + said, sizeof choice->reason - said, "; at iteration %d %s %s",
+           state->iteration, block ? "block" : "in step", left);
   choice->changed_at = state->iteration;
   return iterate_by(context, job, !block, state);
 }

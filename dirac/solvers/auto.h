@@ -11,6 +11,9 @@
 #define MD_AUTO_RESOLVED 9.0
 #define MD_AUTO_GAIN_DEVICE 2.0
 #define MD_AUTO_GAIN_HOST 5.0
+/* Where rounding leads block CG astray it may creep on without a stall: it is left after so many
+ * times the iterations that CG in step takes at most. */
+#define MD_AUTO_PATIENCE 2.0
 enum { MD_AUTO_LEAST_RHS = 8 };
 
 typedef struct md_auto_facts {

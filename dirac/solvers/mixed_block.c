@@ -175,6 +175,10 @@ static void set_rules(mixed_block *m) {
   const double kappa = md_low_modes_kappa(m->request->modes, a->least, a->most);
   m->outer.factor = UPDATE_FACTOR;
   m->outer.latest = md_update_latest(kappa, UPDATE_FACTOR);
+  /* The directions of a block soon span the whole space: a residual that has not fallen in many
+   * times as many iterations as that takes, those few where it rises first included, never will. */
+  const double unknowns = 0.25 * a->shape.components * (double)a->geometry->volume;
+  m->outer.latest = (int)fmin(m->outer.latest, 64.0 + 16.0 * unknowns / a->shape.n_rhs);
   /* The error in the norm of A falls, |A|^-1/2 |r| <= |error| <= |A^-1|^1/2 |r|: |r|^2 may grow by
    * the whole condition number. */
   const double whole = md_update_kappa(a->least, a->most - a->least);

@@ -34,6 +34,14 @@ for inner in '' '--inner half'; do # of 24 unknowns, more right-hand sides than 
     --json "$work/small.json" || complain "24 unknowns $inner: exit $?"
   [[ $(key block_rank "$work/small.json") =~ ^[1-9][0-9]*$ ]] || complain "24 unknowns $inner: rank $(key block_rank "$work/small.json")"
 done
+# Rounding leads block CG astray: it says so before the iterations run out, and auto leaves it for CG in step.
+on 1 generate --dims 4x4x2x2 --start hot --seed 5 -o "$work/few.h5" --quiet || complain "generate: exit $?"
+astray="solve --lattice $work/few.h5 --mass 3e-4 --inner bf16 --source random:2 --rhs 16 --tol 1e-10 --max-iter 3000 --quiet"
+on 1 $astray --solver block 2>"$work/err"
+! grep 'raise --max-iter' "$work/err" || complain "block CG: no stall"
+on 1 $astray --solver auto --json "$work/auto.json" || complain "auto, astray: exit $?"
+[[ $(key solver_reason "$work/auto.json") = *'; at iteration 193 block was not done"' ]] ||
+  complain "auto, astray: $(key solver_reason "$work/auto.json")"
 on 1 $with --solver auto --inner half --source random:1 --rhs 4 --tol 1e-10 --guess "$work/x.h5" --json "$work/auto.json" \
   >"$work/auto.out" || complain "auto from a guess: exit $?"
 [ "$(key iterations "$work/auto.json")" = 0 ] || complain "a guess that solves the system was iterated on"

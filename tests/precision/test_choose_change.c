@@ -11,15 +11,25 @@ typedef md_status iterate(md_context *, const md_solver_job *, md_cg_state *);
 iterate __real_md_mixed_cg_iterate, __real_md_mixed_block_iterate;
 iterate __wrap_md_mixed_cg_iterate, __wrap_md_mixed_block_iterate;
 
-/* Iterations after which each way stalls, of the solve under way. */
+/* Iterations after which each way stalls, of the solve under way; NOWHERE: it counts iterations,
+ * as many as it may, and finds nothing. */
 typedef struct stalls {
   int in_step, block;
 } stalls;
 static stalls now;
+enum { NEVER = 1000000, NOWHERE = -1, FEW = 6, MANY = 8 }; /* few: in step first; many: block */
+
+static md_status get_nowhere(md_cg_state *state) {
+  double *history = state->result.history;
+  for (; state->iteration < state->most; state->iteration++)
+    history[state->iteration + 1] = history[state->iteration];
+  return MD_OK;
+}
 
 static md_status until_it_stalls(iterate *real, int at, md_context *context,
                                  const md_solver_job *job, md_cg_state *state) {
   const int most = state->most;
+  if (at == NOWHERE) return get_nowhere(state);
   if (at < most) state->most = at > state->iteration ? at : state->iteration;
   const md_status status = real(context, job, state);
   state->result.stalled = state->result.stalled || state->iteration == at;
@@ -37,7 +47,6 @@ md_status __wrap_md_mixed_block_iterate(md_context *context, const md_solver_job
   return until_it_stalls(__real_md_mixed_block_iterate, now.block, context, job, state);
 }
 
-enum { NEVER = 1000000, FEW = 6, MANY = 8 }; /* few: in step first; many: block */
 static const double tolerance = 1e-10;
 
 static void solve(md_context *context, problem *p, double mass, const stalls *s,
@@ -66,6 +75,7 @@ static const stall_case cases[] = {
     {FEW, {100, NEVER}, true, true, 100, "; at iteration 100 in step stalled"},
     {MANY, {NEVER, NEVER}, true, true, 0, "8 right-hand sides, at most"},
     {MANY, {NEVER, 40}, true, false, 40, "; at iteration 40 block stalled"},
+    {MANY, {NEVER, NOWHERE}, true, false, 1537, "; at iteration 1537 block was not done"},
     {FEW, {100, 150}, false, true, 100, "; at iteration 100 in step stalled"},
 };
 
