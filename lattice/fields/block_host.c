@@ -110,7 +110,7 @@ const md_block_loops MD_JOIN(md_block_loops_, MD_ISA) = {CHUNK, update_rows, gra
                                                          add_limited};
 
 /* Cells of eight sites are added to doubles without rounding, at most this many; those of more, or
- * of several ranks, go into the exact sums of lattice/fields/sum.h, which round to the same. */
+ * of several ranks, go into the exact sums of lattice/fields/sum.h. */
 enum { MOST_CELLS = 1 << 20 };
 
 /* What a thread works with. */
@@ -364,8 +364,8 @@ static md_status finish_exactly(md_context *context, host_block *b, int slot, in
   return md_sum_finish(context, sums, count, values);
 }
 
-/* The packed sums of a slot where nothing is in the accumulators: every addition but the last is
- * without rounding. */
+/* The packed sums of a slot where nothing is in the accumulators: additions are without rounding,
+ * and the last one rounds as that of several ranks does. */
 static void finish_directly(const host_block *b, int slot, double *packed) {
   for (int i = 0; i < b->n; i++)
     for (int e = 2 * i; e < 2 * b->n; e++) {
@@ -374,7 +374,10 @@ static void finish_directly(const host_block *b, int slot, double *packed) {
         high += b->workers[t].high[slot][i * b->width + e];
         low += b->workers[t].low[slot][i * b->width + e];
       }
-      *packed++ = high + low;
+      md_sum sum = {0};
+      md_sum_add(&sum, high);
+      md_sum_add(&sum, low);
+      *packed++ = md_sum_rounded(&sum);
     }
 }
 

@@ -45,10 +45,9 @@ void md_sum_merge(md_sum *sum, const md_sum *other) {
   if (++sum->terms >= MOST_TERMS) carry(sum);
 }
 
-/* The carried value: from the top, limbs are added as scaled doubles; sticky bits below the first
- * three non-zero limbs cannot change more than the last place, and enter in the same way on every
- * rank grid because the limbs are the same integers. */
-static double rounded(md_sum *sum) {
+/* The carried value: limbs are added as scaled doubles, each of which may round, in the same way on
+ * every rank grid because the limbs are the same integers. */
+double md_sum_rounded(md_sum *sum) {
   if (sum->not_finite) return NAN;
   carry(sum);
   int sign = 1;
@@ -59,7 +58,7 @@ static double rounded(md_sum *sum) {
   }
   double value = 0.0;
   for (int i = 0; i < MD_SUM_LIMBS; i++) /* smallest first: nothing small is lost early */
-    value += ldexp((double)sum->limb[i], LOWEST_BIT + LIMB_BITS * i);
+    if (sum->limb[i] != 0) value += ldexp((double)sum->limb[i], LOWEST_BIT + LIMB_BITS * i);
   return sign * value;
 }
 
@@ -71,7 +70,7 @@ md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *va
     MPI_Allreduce(MPI_IN_PLACE, sums, count * (MD_SUM_LIMBS + 3), MPI_INT64_T, MPI_SUM,
                   md_mpi(context));
   }
-  for (int i = 0; i < count; i++) values[i] = rounded(&sums[i]);
+  for (int i = 0; i < count; i++) values[i] = md_sum_rounded(&sums[i]);
   return sums[0].failed ? md_agree(context, MD_OK) : MD_OK;
 }
 
