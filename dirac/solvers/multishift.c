@@ -160,15 +160,20 @@ static md_status deflate(md_multishift_state *m) {
 
 static md_status start(md_multishift_state *m) {
   const int n = m->r.n_rhs;
+  double inverse[MD_MAX_RHS];
   MD_TRY(md_system_measure(m->context, &m->system));
   for (int r = 0; r < n; r++) {
+    const double b_norm = m->system.b_norm[r];
+    m->unit[r] = b_norm > 0.0 ? exp2(round(log2(b_norm))) : 1.0;
+    inverse[r] = 1.0 / m->unit[r];
+    m->b_norm[r] = b_norm * inverse[r];
     m->alpha[r] = 1.0;
     m->beta[r] = 0.0;
   }
   const bool deflates = m->request->modes && m->request->modes->count > 0;
   if (deflates) MD_TRY(deflate(m));
-  md_status status =
-      md_field_convert(m->context, &m->r, deflates ? &m->system.work[0] : &m->system.b[0]);
+  md_status status = md_field_convert_times(m->context, &m->r, inverse,
+                                            deflates ? &m->system.work[0] : &m->system.b[0]);
   for (int k = 0; k < m->request->n_shifts && status == MD_OK; k++) {
     md_shifted *s = &m->shifts[k];
     status = md_field_convert(m->context, &s->p, &m->r);
@@ -212,7 +217,7 @@ static md_status check(md_context *context, const md_dirac *dirac,
 }
 
 static bool rhs_done(const md_multishift_state *m, const md_shifted *s, int r) {
-  return s->residual[r] <= m->aim * m->system.b_norm[r];
+  return s->residual[r] <= m->aim * m->b_norm[r];
 }
 
 /* Marks the shifts that are done now, with their iteration, and writes the history; true when all
@@ -230,7 +235,7 @@ static bool mark(md_multishift_state *m) {
     for (int r = 0; r < m->r.n_rhs; r++) {
       if (!rhs_done(m, s, r)) s->residual[r] = fabs(s->zeta[r]) * sqrt(m->r_norm2[r]);
       done = done && rhs_done(m, s, r);
-      const double b_norm = m->system.b_norm[r];
+      const double b_norm = m->b_norm[r];
       if (b_norm > 0.0) result->estimate = fmax(result->estimate, s->residual[r] / b_norm);
     }
     worst = fmax(worst, result->estimate);
@@ -336,7 +341,7 @@ static md_status conclude(md_multishift_state *m, bool *all) {
 /* The residual has come to where narrower iterations will do. */
 static bool reached(const md_multishift_state *m) {
   for (int r = 0; r < m->r.n_rhs; r++)
-    if (sqrt(m->r_norm2[r]) > m->until * m->system.b_norm[r]) return false;
+    if (sqrt(m->r_norm2[r]) > m->until * m->b_norm[r]) return false;
   return m->until > 0.0;
 }
 
@@ -443,10 +448,10 @@ static md_status refine(md_multishift_state *m, int k) {
 /* x of the system = what the iterations have found in both precisions. */
 static md_status take_solution(md_multishift_state *m, const md_shifted *s) {
   md_system *to = &m->system;
-  if (!s->found.data) return md_field_convert(m->context, &to->x[0], &s->x);
-  MD_TRY(md_field_convert(m->context, &to->x[0], &s->found));
-  if (!s->x.data) return MD_OK;
-  MD_TRY(md_field_convert(m->context, &to->work[0], &s->x));
+  const md_field *first = s->found.data ? &s->found : &s->x;
+  MD_TRY(md_field_convert_times(m->context, &to->x[0], m->unit, first));
+  if (first == &s->x || !s->x.data) return MD_OK;
+  MD_TRY(md_field_convert_times(m->context, &to->work[0], m->unit, &s->x));
   md_linear_add(1.0, &to->work[0], &to->x[0]);
   return MD_OK;
 }

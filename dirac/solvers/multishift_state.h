@@ -41,6 +41,10 @@ typedef struct md_multishift_state {
   md_field behind[MD_SHIFT_KEPT - 1]; /* residuals of the iterations whose updates wait */
   int waiting;                        /* their number */
   md_system system;                   /* b, a solution and its residual, by `exact` */
+  /* Powers of two near |b|, in which x, p, r and their norms are: numbers of narrow fields are not
+   * too small then, not even where right-hand sides of a site share one scale. */
+  double unit[MD_MAX_RHS];
+  double b_norm[MD_MAX_RHS]; /* |b| in them */
   double r_norm2[MD_MAX_RHS];
   double alpha[MD_MAX_RHS], beta[MD_MAX_RHS]; /* of the last iteration */
 } md_multishift_state;

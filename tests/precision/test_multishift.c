@@ -158,6 +158,35 @@ static void narrow_iterations_begin_in_double(void **state) {
   assert_true(in_double[0][1] < in_double[0][2]);
 }
 
+/* Neither right-hand sides that share the scales of sites with larger ones nor those that are small
+ * altogether are lost in narrow iterations. */
+static void sources_of_any_norm(void **state) {
+  enum { N = 3, CASES = 2 };
+  static const double norms[CASES][N] = {{1.0, 1e-5, 1.0}, {1e-60, 1e-60, 1e-60}}, none[N];
+  static const md_precision precisions[CASES] = {MD_FIXED, MD_SINGLE};
+  md_context *context = *state;
+  for (int i = 0; i < CASES; i++) {
+    backend_case c = {NULL, {.precision = precisions[i], .n_rhs = N, .antiperiodic = true}};
+    md_multishift_request how = request;
+    md_multishift_result result;
+    problem p;
+    md_field x[SHIFTS];
+    how.refine = true;
+    MD_REQUIRE(context, md_backend_find(context, "cpu_simd", &c.request, &c.backend));
+    problem_make(context, N, &p);
+    for (int k = 0; k < MD_PARITIES; k++) md_linear_axpby(none, &p.b[k], norms[i], &p.b[k]);
+    MD_REQUIRE(context, solve(context, &p, &c, &how, x, &result));
+    assert_true(result.converged && result.iterations > result.double_iterations);
+    for (int k = 0; k < SHIFTS; k++) {
+      md_require_at_most(residual_of(context, &p, shifts[k], &x[k]), 1.1 * request.tolerance,
+                         "residual of small sources");
+      md_field_destroy(&x[k]);
+    }
+    md_multishift_result_free(&result);
+    problem_drop(&p);
+  }
+}
+
 static void bad_requests_are_refused(void **state) {
   md_context *context = *state;
   const double negative[1] = {-0.02};
@@ -193,6 +222,7 @@ static struct CMUnitTest tests[] = {
     cmocka_unit_test(every_shift_is_solved),
     cmocka_unit_test(results_do_not_depend_on_the_cut),
     cmocka_unit_test(narrow_iterations_begin_in_double),
+    cmocka_unit_test(sources_of_any_norm),
     cmocka_unit_test(bad_requests_are_refused),
 };
 MD_RUN_TESTS(tests)

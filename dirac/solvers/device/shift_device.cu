@@ -185,7 +185,7 @@ md_status upload(md_context *context, md_shift_device *d, const md_multishift_st
     s->alpha[r] = m->alpha[r];
     s->beta[r] = m->beta[r];
     s->r_norm2[r] = m->r_norm2[r];
-    s->limit[r] = m->aim * m->system.b_norm[r];
+    s->limit[r] = m->aim * m->b_norm[r];
     s->of_hop[r] = units_for(16.0 * m->r_norm2[r]);
     for (int k = 0; k < d->n_shifts; k++) {
       s->zeta[k][r] = m->shifts[k].zeta[r];
