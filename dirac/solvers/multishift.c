@@ -422,12 +422,11 @@ static md_status hand_over(const md_multishift_state *m, md_cg_state *state) {
   return md_linear_norm2(m->context, &state->r, NULL, state->r_norm2);
 }
 
-/* CG in double, or mixed, for the rest of the solution of one shift. */
-static md_status refine(md_multishift_state *m, int k) {
+/* CG in double, or mixed, for the rest of the solution of one shift; `most` iterations. */
+static md_status refine(md_multishift_state *m, int k, int most) {
   md_cg_state state = {0};
-  const md_solver_request how = {.tolerance = m->request->tolerance,
-                                 .max_iterations = m->request->max_iterations,
-                                 .modes = m->request->modes};
+  const md_solver_request how = {
+      .tolerance = m->request->tolerance, .max_iterations = most, .modes = m->request->modes};
   const bool narrow = m->narrow.precision != MD_DOUBLE;
   const md_solver_job job = {&m->exact, narrow ? &m->narrow : NULL, NULL, &how, NULL};
   md_status status = md_cg_state_create(m->context, &m->exact, how.max_iterations, &state);
@@ -456,12 +455,25 @@ static md_status take_solution(md_multishift_state *m, const md_shifted *s) {
   return MD_OK;
 }
 
+/* As often as that halves the true residual, as md_solve goes on. */
+static md_status refine_well(md_multishift_state *m, int k) {
+  const md_shift_result *result = &m->result->shifts[k];
+  const int most = m->request->max_iterations;
+  double before = INFINITY;
+  while (!result->converged && !m->result->interrupted && result->refine_iterations < most &&
+         result->relative_residual < 0.5 * before) {
+    before = result->relative_residual;
+    MD_TRY(refine(m, k, most - result->refine_iterations));
+  }
+  return MD_OK;
+}
+
 /* After the iteration: true residuals, refinements where they are asked for, solutions to the
  * caller. */
 static md_status finish(md_multishift_state *m, md_field *x) {
   m->result->converged = true;
   if (md_counts(m->context)) /* the smallest is the hardest to refine */
-    return m->request->refine ? refine(m, m->smallest) : MD_OK;
+    return m->request->refine ? refine(m, m->smallest, m->request->max_iterations) : MD_OK;
   for (int k = 0; k < m->request->n_shifts; k++) {
     md_shift_result *result = &m->result->shifts[k];
     result->shift = m->request->shifts[k];
@@ -470,7 +482,7 @@ static md_status finish(md_multishift_state *m, md_field *x) {
     MD_TRY(md_agree(m->context, take_solution(m, &m->shifts[k])));
     MD_TRY(add_modes(m));
     MD_TRY(true_residual(m, k));
-    if (m->request->refine && !result->converged && !m->result->interrupted) MD_TRY(refine(m, k));
+    if (m->request->refine) MD_TRY(refine_well(m, k));
     m->result->converged = m->result->converged && result->converged;
     MD_TRY(md_agree(m->context, md_field_narrow(m->context, &x[k], &m->system.x[0])));
   }
