@@ -368,6 +368,9 @@ static md_status read_vectors(md_context *context, const char *path, md_field *s
                               const md_attribute *attributes, int count) {
   md_lattice_info info;
   md_status status = md_lattice_describe(context, path, &info);
+  if (status == MD_OK && md_vectors_are_modes(&info))
+    status = md_fail(context, MD_INPUT,
+                     "%s holds modes of -Deo Doe, not solutions; give a file of solutions", path);
   if (status == MD_OK && solution->components != MD_FERMION_REALS)
     status = md_fail(context, MD_INPUT, "%s holds colour vectors, needed are %d reals a site", path,
                      solution->components);

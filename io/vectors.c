@@ -229,6 +229,12 @@ int md_vectors_count(const md_lattice_info *info, bool source) {
   return count;
 }
 
+bool md_vectors_are_modes(const md_lattice_info *info) {
+  const char *convention = md_file_texts_find(&info->notes.texts, "convention");
+  return (info->notes.run_count > 0 && info->notes.runs[0].mode) ||
+         (convention && strncmp(convention, MD_MILC_MODES, strlen(MD_MILC_MODES)) == 0);
+}
+
 static md_lattice_header header_of(const md_lattice_info *info, const md_vector_run *run) {
   md_lattice_header header = info->header;
   header.site.vectors = run->vectors;

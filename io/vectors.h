@@ -74,6 +74,8 @@ md_status md_vectors_write(md_context *context, const char *path, const md_vecto
 /* Its right-hand sides: with `source` those of sources, where there are any that are whole, else
  * all that are none. Local. */
 int md_vectors_count(const md_lattice_info *info, bool source);
+/* Whether they are eigenvectors, with their eigenvalues or without. Local. */
+bool md_vectors_are_modes(const md_lattice_info *info);
 /* Reads as many as the fields have right-hand sides, from the first. MD_INPUT: other extents, fewer
  * vectors, a checksum that fails, values that are not finite. */
 md_status md_vectors_read(md_context *context, const char *path, const md_lattice_info *info,

@@ -319,14 +319,13 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
   const char *content = info->header.content;
   const bool modes =
       strcmp(content, "modes") == 0 || (info->notes.run_count > 0 && info->notes.runs[0].mode);
-  const char *convention = md_file_texts_find(&info->notes.texts, "convention");
   const md_lattice_format *format = NULL;
   md_layout_request request = {0};
   md_geometry *geometry = NULL;
   if (o->ignore_checksum)
     return md_fail(context, MD_INPUT, "--ignore-checksum is for links, %s holds %s; leave it out",
                    o->in, modes ? "modes" : content);
-  if (!modes && convention && strncmp(convention, MD_MILC_MODES, strlen(MD_MILC_MODES)) == 0)
+  if (!modes && md_vectors_are_modes(info))
     return md_fail(context, MD_INPUT,
                    "modes need their eigenvalues, quda files have none: %s; convert the hdf5 or "
                    "scidac file that it was made from",

@@ -105,6 +105,15 @@ static void make_modes(md_context *context, const md_geometry *geometry, int cou
   }
 }
 
+static void require_no_solution(md_context *context, const md_geometry *geometry,
+                                const char *path) {
+  md_field x[MD_PARITIES];
+  make(context, geometry, 1, 5, x);
+  assert_int_equal(md_propagator_read(context, path, x, NULL, 0), MD_INPUT);
+  assert_non_null(strstr(context->message, "holds modes of -Deo Doe, not solutions"));
+  discard(x);
+}
+
 static void modes_come_back(void **state) {
   md_context *context = *state;
   md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
@@ -134,9 +143,11 @@ static void modes_come_back(void **state) {
   assert_int_equal(md_modes_read(context, path, geometry, &other, &info, 3, MD_HOST, &read),
                    MD_INPUT);
   assert_non_null(strstr(context->message, "must have the action"));
+  require_no_solution(context, geometry, path);
   /* Those of QUDA have no eigenvalues. */
   MD_REQUIRE(context,
              md_modes_write_as(context, path, md_vectors_format_of(path, "quda"), &modes, &given));
+  require_no_solution(context, geometry, path);
   assert_int_equal(md_modes_describe(context, path, &info), MD_INPUT);
   assert_non_null(strstr(context->message, "must have <eigVal>"));
   md_modes_destroy(&modes);
