@@ -106,6 +106,18 @@ md_status md_h5_put_axes(const md_h5_file *file, hid_t dataset, const char *axes
   return axes ? md_h5_put_attributes(file, dataset, &attribute, 1) : MD_OK;
 }
 
+/* A text of no fixed length, as h5py writes it, if it has room. */
+static bool get_variable_text(hid_t id, hid_t type, const md_attribute *attribute) {
+  char *text = NULL;
+  if (H5Aread(id, type, &text) < 0) return false;
+  const size_t length = text ? strlen(text) : 0;
+  const bool fits = length < (size_t)attribute->count;
+  if (fits) memset(attribute->data, 0, (size_t)attribute->count);
+  if (fits && text) memcpy(attribute->data, text, length);
+  H5free_memory(text);
+  return fits;
+}
+
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
   if (H5Aexists(object, attribute->name) <= 0) return false;
   const hid_t id = H5Aopen(object, attribute->name, H5P_DEFAULT);
@@ -115,12 +127,14 @@ bool md_h5_get_attribute(hid_t object, const md_attribute *attribute) {
   const hssize_t count = H5Sget_simple_extent_npoints(space);
   const bool text = attribute->type == MD_ATTRIBUTE_TEXT,
              real = attribute->type == MD_ATTRIBUTE_REAL;
-  const bool fits = text ? class == H5T_STRING && H5Tis_variable_str(type) == 0 && count == 1 &&
-                               H5Tget_size(type) <= (size_t)attribute->count
+  const bool one_text = text && class == H5T_STRING && count == 1;
+  const bool variable = one_text && H5Tis_variable_str(type) > 0;
+  const bool fits = text ? one_text && !variable && H5Tget_size(type) <= (size_t)attribute->count
                          : class == (real ? H5T_FLOAT : H5T_INTEGER) && count == attribute->count;
   const hid_t here = text ? type : real ? H5T_NATIVE_DOUBLE : H5T_NATIVE_INT64;
   if (fits && text) memset(attribute->data, 0, (size_t)attribute->count);
-  const bool found = fits && H5Aread(id, here, attribute->data) >= 0;
+  const bool found = variable ? get_variable_text(id, type, attribute)
+                              : fits && H5Aread(id, here, attribute->data) >= 0;
   if (fits && text) ((char *)attribute->data)[attribute->count - 1] = 0;
   MD_H5_CLOSE(space, type, id);
   return found;

@@ -52,7 +52,8 @@ md_status md_h5_put_attributes(const md_h5_file *file, hid_t object, const md_at
 /* Names the axes of a dataset, slowest first, in its attribute "axes": "t,z,y,x,colour". NULL: not
  * named. Otherwise as md_h5_put_attributes. */
 md_status md_h5_put_axes(const md_h5_file *file, hid_t dataset, const char *axes);
-/* False when it is absent or of another type or length. In a child. */
+/* False when it is absent or of another type or length; texts may be of fixed length or of
+ * variable length. In a child. */
 bool md_h5_get_attribute(hid_t object, const md_attribute *attribute);
 
 /* What a dataset is. In a child. */

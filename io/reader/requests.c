@@ -172,7 +172,12 @@ static md_status get_label(const md_h5_file *file, hid_t dataset, md_link_label 
   const md_attribute attributes[] = {{"links", MD_ATTRIBUTE_TEXT, sizeof links, links},
                                      {"phases", MD_ATTRIBUTE_TEXT, sizeof phases, phases},
                                      {"made", MD_ATTRIBUTE_TEXT, sizeof label->made, label->made}};
-  for (int i = 0; i < 3; i++) (void)md_h5_get_attribute(dataset, &attributes[i]);
+  for (int i = 0; i < 3; i++)
+    if (!md_h5_get_attribute(dataset, &attributes[i]) &&
+        H5Aexists(dataset, attributes[i].name) != 0)
+      return md_fail(file->context, MD_INPUT,
+                     "%s: attribute %s must be a text of at most %d bytes; write it anew as such",
+                     file->path, attributes[i].name, attributes[i].count - 1);
   label->bare = strcmp(phases, "none") == 0;
   for (label->kind = MD_LINKS_THIN; label->kind <= MD_LINKS_LONG; label->kind++)
     if (strcmp(links, kinds[label->kind]) == 0) return MD_OK;

@@ -75,6 +75,22 @@ refuses 2 '--u0 must lie in' 1 smear --action asqtad --u0 0 "$lattice" --fat-out
 refuses 2 'the format must be named' 1 $s --fat-out "$work/x"
 refuses 2 'the file says that its links are fat' 1 smear --action ape "$fat" --fat-out "$work/x.h5"
 refuses 2 'the file says that its links are fat' 2 solve --lattice "$fat" --mass 0.1
+if python_with h5py; then # whose texts have no fixed length
+  cp "$fat" "$work/again.h5"
+  written() {
+    python3 -c '
+import h5py, sys
+with h5py.File(sys.argv[1], "r+") as file:
+    about = file["gauge/links"].attrs
+    about["made"], about["links"] = sys.argv[3], sys.argv[2]
+' "$work/again.h5" "$@" || complain "h5py: exit $?"
+  }
+  written fat 'hisq, by hand'
+  refuses 2 'the file says that its links are fat' 2 solve --lattice "$work/again.h5" --mass 0.1
+  on 1 info "$work/again.h5" | grep -q '^links  *fat, hisq, by hand$' || complain "a label of h5py: $(on 1 info "$work/again.h5" | grep '^links')"
+  written 'fat links of HISQ' hisq
+  refuses 2 'again.h5: attribute links must be a text of at most 15 bytes' 1 solve --lattice "$work/again.h5" --mass 0.1
+fi
 on 1 convert "$fat" "$work/fat.milc" --format milc --quiet 2>/dev/null # a format without a label
 on 1 smear --action ape "$work/fat.milc" --fat-out "$work/x.h5" >"$work/out" 2>"$work/err"
 [ $? = 2 ] || complain "fat links without a label were smeared"
