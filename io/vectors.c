@@ -340,7 +340,7 @@ static bool get_residuals(const md_lattice_info *info, const md_attribute *a) {
   int count = 0;
   for (int i = 0; i < info->notes.run_count; i++) {
     const md_vector_run *run = &info->notes.runs[i];
-    if (run->source || isnan(run->residual) || count == a->count) continue;
+    if (!is_wanted(info, run, false) || isnan(run->residual) || count == a->count) continue;
     ((double *)a->data)[count++] = run->residual;
   }
   return count == a->count;

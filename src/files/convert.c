@@ -255,6 +255,15 @@ static md_status require_memory(md_context *context, const md_geometry *geometry
   return md_memory_require(context, &need, "convert");
 }
 
+static void say_parts(md_context *context, const md_lattice_info *info, const char *path) {
+  int parts = 0;
+  for (int i = 0; i < info->notes.run_count; i++)
+    parts += info->notes.runs[i].part && !info->notes.runs[i].source;
+  if (parts > 0)
+    md_warn(context, "%s: %d record%s on a part of the sites left out", path, parts,
+            md_plural(parts));
+}
+
 static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_lattice_format *format, const md_lattice_info *info,
                                const md_geometry *geometry, md_report *report) {
@@ -269,6 +278,7 @@ static md_status copy_solution(md_context *context, const convert_options *o,
   if (n_rhs < 1 || n_rhs > MD_MAX_RHS)
     return md_fail(context, MD_INPUT, "%s must hold 1 to %d solutions, got %d", o->in, MD_MAX_RHS,
                    n_rhs);
+  say_parts(context, info, o->in);
   take_words(info, n_rhs, &words);
   memcpy(attributes, words.list, sizeof words.list);
   md_provenance_of_run(context, &from);

@@ -151,6 +151,16 @@ if [ -f vast.lime ]; then
   refuses 2 'must hold a vector on all sites, got none' 1 convert vast.lime vast.h5
 fi
 
+# Of solutions, one on a part of the sites is left out, and the others keep their residuals.
+python3 -c '
+words = b"<recordtype>0<"
+data = open("x.lime", "rb").read().split(words)  # the second record is the first solution
+open("part.lime", "wb").write(words.join(data[:2]) + b"<recordtype>1<" + words.join(data[2:]))
+' && on 1 convert part.lime part.h5 --quiet 2>err || complain "a part: exit $?: $(cat err)"
+grep -q 'warning: part.lime: 1 record on a part of the sites left out' err || complain "a part: $(cat err)"
+on 1 info x.h5 --quiet --json i.json && on 1 info part.h5 --quiet --json part.json || complain "a part: info: exit $?"
+[ "$(key residuals part.json)" = "\"$(key residuals i.json | cut -d' ' -f2-)" ] || complain "residuals $(key residuals part.json) of a part, $(key residuals i.json) of all"
+
 # What does not fit.
 refuses 2 'a file of links is needed, the content of this one is: vectors' 1 solve x.lime --mass 1
 refuses 2 'a file of links is needed, the content of this one is: modes' 1 solve m6.h5 --mass 1
