@@ -273,6 +273,16 @@ static md_status load(md_context *context, const char *path, char *text) {
   return status;
 }
 
+/* From the bracket that ends a section: inih passes over what follows, which may be a comment. */
+static md_status check_behind(const deck *d, const char *end) {
+  if (*end == ']') end++;
+  end += strspn(end, " \t\v\f\r");
+  if (strchr(";#", *end)) return MD_OK; /* the zero byte too */
+  return md_fail(d->reader->context, MD_INPUT,
+                 "deck %.300s, line %d: nothing may follow the section, got '%.200s'", d->path,
+                 d->line, end);
+}
+
 /* A line that heads a section: inih names sections with their keys alone, which may be none. Its
  * blanks, and the byte order mark of UTF-8, are passed over here too. */
 static md_status check_head(const deck *d, const char *line) {
@@ -280,8 +290,10 @@ static md_status check_head(const deck *d, const char *line) {
   const char *command = d->reader->text->command;
   char section[LABEL_BYTES];
   if (*head != '[') return MD_OK;
-  snprintf(section, sizeof section, "%.*s", (int)strcspn(head + 1, "]"), head + 1);
-  if (strcmp(section, MD_DECK_DEFAULTS) == 0 || strcmp(section, command) == 0) return MD_OK;
+  const size_t length = strcspn(head + 1, "]");
+  snprintf(section, sizeof section, "%.*s", (int)length, head + 1);
+  if (strcmp(section, MD_DECK_DEFAULTS) == 0 || strcmp(section, command) == 0)
+    return check_behind(d, head + 1 + length);
   return md_fail(d->reader->context, MD_INPUT,
                  "deck %.300s, line %d: section [%s] is not the command [%s] that reads it",
                  d->path, d->line, section, command);

@@ -149,6 +149,10 @@ static void refuses_in_a_deck_with_the_line(void **state) {
   deck_says(context, "file = x\n[solve]\nfast = true\n", ", line 2: section [solve]");
   deck_says(context, "file = x\n\n[tset]\n", ", line 3: section [tset]");
   deck_says(context, " [tset]\n[test]\nfile = x\n", ", line 1: section [tset]");
+  deck_says(context, "[test] file = x\n",
+            ", line 1: nothing may follow the section, got 'file = x'");
+  deck_says(context, "[test] \t; one\n[defaults]# two\r\nfile = x\n[test] ] ; three\n",
+            ", line 4: nothing may follow the section, got '] ; three'");
   snprintf(deck, sizeof deck, "; one\nfile = %01000d\n", 7);
   deck_says(context, deck, ": line 2 must have at most");
 }
