@@ -198,16 +198,30 @@ static void make_exact(cJSON *item) {
   item->valuestring = digits, item->type = cJSON_Raw;
 }
 
-/* Texts of files and file names as JSON can hold them: base/text.h; whole numbers. */
+/* A copy for JSON, to be freed. NULL: no memory. */
+static char *printable_copy(const char *text) {
+  const size_t most = 4 * strlen(text) + 1;
+  char *copy = malloc(most);
+  if (copy) md_printable(text, true, copy, most);
+  return copy;
+}
+
+/* Texts of files and file names, and keys that are such, as JSON can hold them: base/text.h; whole
+ * numbers. */
 static void make_printable(cJSON *item) {
   for (; item; item = item->next) {
     if (cJSON_IsNumber(item)) make_exact(item);
     if (cJSON_IsString(item)) {
-      const size_t most = 4 * strlen(item->valuestring) + 1;
-      char *text = malloc(most);
-      if (text) md_printable(item->valuestring, true, text, most);
+      char *text = printable_copy(item->valuestring);
       if (text) cJSON_SetValuestring(item, text);
       free(text);
+    }
+    if (item->string && !(item->type & cJSON_StringIsConst)) {
+      char *key = printable_copy(item->string);
+      if (key) {
+        cJSON_free(item->string);
+        item->string = key;
+      }
     }
     make_printable(item->child);
   }

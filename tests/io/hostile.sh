@@ -35,6 +35,10 @@ done
 run 0 info "$named" --json report
 grep -q 'x1b\[31m' out && grep -q 'x1b\[31m' report || fail "names of a file are not escaped"
 
+printf '{"command": "solve", "\377\033[31mkey": 1}' >named.json # keys too
+run 0 info named.json --json report
+iconv -f utf-8 -t utf-8 report >/dev/null 2>&1 && grep -qF 'xff\\x1b[31mkey' report || fail "keys of a file are not escaped: $(cat -v report)"
+
 # Data in other files: not read, whatever the command (the files come one kind after the other).
 turn=0
 for file in $(grep -l '/etc/' seeds/layout*); do
