@@ -1,8 +1,10 @@
 /* Contexts for programs that own MPI, and what other handles are made with. */
 #include "base/device.h"
 #include "base/file.h"
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/ranks_mpi.h"
+#include "base/timer.h"
 #include "base/tune.h"
 #include "gemm/gemm.h"
 #include "library/library.h"
@@ -127,12 +129,40 @@ md_status md_output_path(md_context *context, const char *path, bool replace) {
   return md_outputs_check(context, &file, 1, replace);
 }
 
+/* What the words of a study change of its context, which is the caller's. */
+typedef struct lent {
+  double start_s, patience_s;
+  long long start_bytes, host_need, device_need;
+  bool quiet;
+  md_progress_state progress;
+  int threads;
+} lent;
+
+/* A study begins here: its report counts time and memory from now on. */
+static lent lend(md_context *context) {
+  const lent of = {context->start_s,   context->patience_s,  context->start_bytes,
+                   context->host_need, context->device_need, context->quiet,
+                   context->progress,  omp_get_max_threads()};
+  context->start_s = md_time_s();
+  context->start_bytes = md_memory_resident();
+  context->host_need = context->device_need = 0;
+  return of;
+}
+
+static void give_back(md_context *context, const lent *of) {
+  omp_set_num_threads(of->threads);
+  context->threads = of->threads;
+  context->start_s = of->start_s;
+  context->patience_s = of->patience_s;
+  context->start_bytes = of->start_bytes;
+  context->host_need = of->host_need;
+  context->device_need = of->device_need;
+  context->quiet = of->quiet;
+  context->progress = of->progress;
+}
+
 md_status md_study_perform(md_context *context, int count, const char *const *words) {
   static char name[] = "measure", silent[] = "--quiet";
-  const bool quiet = context->quiet;
-  const int threads = omp_get_max_threads();
-  const double patience_s = context->patience_s;
-  const md_progress_state progress = context->progress;
   bool said = false;
   int argc = 0;
   for (int i = 0; i < count; i++) MD_TRY(md_given(context, "a word", words[i]));
@@ -142,15 +172,12 @@ md_status md_study_perform(md_context *context, int count, const char *const *wo
   argv[argc++] = name;
   if (!said) argv[argc++] = silent; /* before the last word, which may lack its value */
   for (int i = 0; i < count; i++) argv[argc++] = (char *)words[i]; /* read only */
+  const lent before = lend(context);
   md_status status = md_arguments_check(context, argc, argv);
   if (status == MD_OK) status = md_study_by_words(context, argc, argv);
   md_tune_close(context); /* of --tune, which is the study's */
   free(argv);
-  omp_set_num_threads(threads);
-  context->threads = threads;
-  context->patience_s = patience_s;
-  context->quiet = quiet;
-  context->progress = progress;
+  give_back(context, &before);
   return status;
 }
 

@@ -430,6 +430,18 @@ static void sweep_unsound(void) {
   }
 }
 
+/* A number of the report of a study, on rank 0. */
+static double reported(const char *path, const char *key) {
+  char line[4096], quoted[64];
+  double value = NAN;
+  FILE *file = fopen(path, "r");
+  snprintf(quoted, sizeof quoted, "\t\"%s\":", key);
+  while (file && fgets(line, sizeof line, file))
+    if (strncmp(line, quoted, strlen(quoted)) == 0) value = atof(line + strlen(quoted));
+  if (file) fclose(file);
+  return value;
+}
+
 /* A file that a process of its own reads, a propagator, and a study of the lattice. */
 static void files_and_studies(void) {
   md_lattice *lattice = hot_lattice(context, 29), *read, *none;
@@ -477,12 +489,19 @@ static void files_and_studies(void) {
   OK(md_fermion_get(back, c));
   TRUE(memcmp(a, c, md_lattice_layout(lattice).local_sites * 18 * sizeof *a) == 0);
   free(a), free(c);
-  char output[128];
+  char output[128], report[128];
   snprintf(output, sizeof output, "%s", path_of("study.h5"));
-  const char *const words[] = {"--lattices", path_of("lattice.h5"), "--masses", "0.5",
-                               "--sources",  "point:0,0,0,0",       "--output", output};
-  OK(md_study_perform(context, 8, words));
+  snprintf(report, sizeof report, "%s", path_of("study.json"));
+  const char *const words[] = {"--lattices", path_of("lattice.h5"),
+                               "--masses",   "0.5",
+                               "--sources",  "point:0,0,0,0",
+                               "--output",   output,
+                               "--json",     report};
+  const double began = MPI_Wtime();
+  OK(md_study_perform(context, 10, words));
   TRUE(access(output, F_OK) == 0);
+  if (rank == 0) /* of the study, not of the program */
+    TRUE(reported(report, "seconds") <= MPI_Wtime() - began + 0.01);
   REFUSED(MD_INPUT, "--masses", md_study_perform(context, 2, words));
   REFUSED(MD_INPUT, "a word", md_study_perform(context, 2, (const char *[]){words[0], NULL}));
   md_fermion_destroy(b), md_fermion_destroy(x), md_fermion_destroy(back);
@@ -645,8 +664,8 @@ int main(int argc, char **argv) {
   compare(&before, &after);
   MPI_Finalized(&ended);
   TRUE(!ended);
-  static const char *const files[] = {"modes.h5",   "modes.lime", "lattice.h5",
-                                      "damaged.h5", "x.h5",       "study.h5"};
+  static const char *const files[] = {"modes.h5", "modes.lime", "lattice.h5", "damaged.h5",
+                                      "x.h5",     "study.h5",   "study.json"};
   for (size_t k = 0; rank == 0 && k < sizeof files / sizeof *files; k++) unlink(path_of(files[k]));
   if (rank == 0 && rmdir(folder) != 0) fail(__LINE__, "a file was left behind", NULL);
   MPI_Finalize();
