@@ -308,16 +308,18 @@ static bool is_stdout(const md_named_file *file) {
   return file->use == MD_FILE_REPORT && strcmp(file->path, "-") == 0;
 }
 
-/* Of our own files and those of other codes: reports, tables and decks hold text, and all others
- * but lattices in NERSC's format begin with zero bytes among others. */
+bool md_begins_as_report(const char *head) {
+  const size_t line = strspn(head, "abcdefghijklmnopqrstuvwxyz0123456789_,");
+  return head[0] == '{' || (line > 0 && head[line] == '\n' && memchr(head, ',', line));
+}
+
+/* What no report and no table may replace: all but those, and files without a byte. */
 static bool holds_data(const char *path) {
-  static const char nersc[] = "BEGIN_HEADER";
-  char head[512];
+  char head[MD_REPORT_HEAD + 1] = "";
   FILE *file = fopen(path, "rb");
-  const size_t bytes = file ? fread(head, 1, sizeof head, file) : 0;
+  const size_t bytes = file ? fread(head, 1, MD_REPORT_HEAD, file) : 0;
   if (file) fclose(file);
-  return memchr(head, 0, bytes) ||
-         (bytes >= strlen(nersc) && memcmp(head, nersc, strlen(nersc)) == 0);
+  return bytes > 0 && (strlen(head) != bytes || !md_begins_as_report(head));
 }
 
 static md_status check_old(md_context *context, const md_named_file *file, const struct stat *old,

@@ -87,9 +87,15 @@ md_status md_made_files_add(md_context *context, md_made_files *files, const cha
                             const char *path, md_file_use use);
 void md_made_files_free(md_made_files *files);
 
+/* Whether a text begins as a report does, with a brace, or as a table, with a line of names and
+ * commas: its first MD_REPORT_HEAD bytes, or all of a shorter one, tell. Local. */
+enum { MD_REPORT_HEAD = 4096 };
+bool md_begins_as_report(const char *head);
+
 /* Checks the files that a command will write before its work, so that hours are not lost to a
  * name. MD_INPUT: an output that is a directory, a device, a pipe or socket, one of the inputs
- * (through whatever links), the same as another output, or a result that is there without `force`.
+ * (through whatever links), the same as another output, a result that is there without `force`, or
+ * a report that would replace a file which is neither empty nor begins as reports and tables do.
  * MD_ENVIRONMENT: a folder that is not there, or a folder or old file that may not be written. Rank
  * 0 looks. Collective. */
 md_status md_outputs_check(md_context *context, const md_named_file *files, size_t count,

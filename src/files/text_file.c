@@ -1,4 +1,5 @@
 #include "files/text_file.h"
+#include "base/file.h"
 #include "base/text.h"
 
 #include <stdio.h>
@@ -6,20 +7,15 @@
 #include <string.h>
 #include <sys/stat.h>
 
-enum { TEXT_MOST = 64 << 20, HEAD = 4096, SHOWN = 200 };
-
-/* A report begins with a brace, a table with a line of names and commas. */
-static bool begins_well(const char *head) {
-  const size_t line = strspn(head, "abcdefghijklmnopqrstuvwxyz0123456789_,");
-  return head[0] == '{' || (line > 0 && head[line] == '\n' && memchr(head, ',', line));
-}
+enum { TEXT_MOST = 64 << 20, SHOWN = 200 };
 
 /* The whole file if it is a text that begins like a report or a table; NULL: it is not. Rank 0. */
 static char *read_text(const char *path) {
-  char head[HEAD + 1] = "", *text = NULL;
+  char head[MD_REPORT_HEAD + 1] = "", *text = NULL;
   struct stat there;
   FILE *file = stat(path, &there) == 0 && S_ISREG(there.st_mode) ? fopen(path, "rb") : NULL;
-  if (file && fread(head, 1, HEAD, file) > 0 && begins_well(head) && there.st_size < TEXT_MOST)
+  if (file && fread(head, 1, MD_REPORT_HEAD, file) > 0 && md_begins_as_report(head) &&
+      there.st_size < TEXT_MOST)
     text = calloc(1, (size_t)there.st_size + 1);
   if (text) {
     rewind(file);

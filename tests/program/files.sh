@@ -118,6 +118,14 @@ for data in a.h5 data.lime data.nersc x.h5 c.h5; do
   refuses 2 '--checkpoint replaces the state of a solve alone, but theirs holds other data' 2 $s --checkpoint theirs
   cmp -s $data theirs || complain "a refused state replaced $data"
 done
+printf '#!/bin/sh\necho hello, world\n' >job.sh
+cp job.sh theirs
+refuses 2 '--csv replaces reports and tables alone, but theirs holds other data' 1 bench copy --csv theirs
+refuses 2 '--json replaces reports and tables alone, but theirs holds other data' 2 $s --json theirs
+cmp -s job.sh theirs || complain "a refused report replaced a script"
+: >empty
+on 1 info a.h5 --quiet --json empty && on 1 info a.h5 --quiet --json empty || complain "an empty file and a report may be replaced"
+for _ in 1 2; do on 1 bench copy --quiet --csv table.csv || complain "a table may be replaced"; done
 g="generate --dims 4x4x4x4 --sweeps 1 --quiet -o g.h5 --force"
 on 1 $g || complain "generate: exit $?"
 cp a.h5 theirs.h5
