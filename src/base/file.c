@@ -213,10 +213,11 @@ static int rename_new(const md_new_file *file) {
   return unlink(file->path);
 }
 
-/* Another has taken the name: what was written stays under one that nobody removes. */
+/* Another has taken the name: what was written stays under one that nobody removes, the same for
+ * all that this process writes, of which the last stays: a study tries again after each lattice. */
 static md_status keep_aside(md_context *context, const md_new_file *file) {
   char aside[PATH_MAX];
-  const size_t stem = strlen(file->path) - (sizeof suffix - 1);
+  const ptrdiff_t stem = strrchr(file->path, '-') - file->path; /* without the random part */
   snprintf(aside, sizeof aside, "%.*s.kept", (int)stem, file->path);
   const bool renamed = rename(file->path, aside) == 0;
   flush_folder(file->path);

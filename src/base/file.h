@@ -14,7 +14,7 @@
  * again; one of another machine is left alone, because nothing safe tells whether its owner
  * lives (a lock on it would do so, but MPI-IO itself locks whole files on NFS). Two writers of
  * one target do not meet: the one that renames last stays; with `keep_old` it is the one that
- * renames first, and what the other wrote is called TARGET.MACHINE-PID-START-RANDOM.kept. A
+ * renames first, and what the other wrote last is called TARGET.MACHINE-PID-START.kept. A
  * symbolic link is followed: the file that it names is replaced, the link stays. An old file hands
  * down its permissions. */
 typedef struct md_new_file {

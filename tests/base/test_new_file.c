@@ -178,8 +178,14 @@ static void new_names_are_taken_once(void **state) {
     assert_non_null(strstr(context->message, kept));
     put(context, "c"); /* which removes what dead writers left, and not this */
     assert_int_equal(temporaries(NULL), 1);
+    MD_REQUIRE(context, md_new_file_begin(context, target, &a)); /* once more: the last is kept */
+    a.keep_old = true;
+    assert_int_equal(write(a.file, "last", 4), 4);
+    assert_int_equal(md_new_file_end(context, &a, MD_OK), MD_ENVIRONMENT);
+    require_content("c");
+    assert_int_equal(temporaries(kept), 1);
     assert_int_equal(rename(kept, target), 0);
-    require_content("a");
+    require_content("last");
   }
   no_new_names = no_links = false;
 }
