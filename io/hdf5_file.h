@@ -14,8 +14,7 @@
 typedef struct md_h5_file {
   md_context *context;
   const char *path;
-  bool alone; /* written by this rank only; else by all */
-  hid_t id;   /* below 0: not open */
+  hid_t id; /* below 0: not open */
 } md_h5_file;
 
 /* Records the innermost message of HDF5's error stack: "PATH: STEP failed: ...". */
@@ -27,10 +26,10 @@ md_status md_h5_fail(const md_h5_file *file, md_status status, const char *step)
 void md_h5_close(const hid_t *ids, size_t count);
 
 /* Makes file->path, which is there, an empty HDF5 file, for all ranks after reserving room for
- * about `bytes` of data; file->id is assigned. Collective, or local when alone. */
+ * about `bytes` of data; file->id is assigned. Collective. */
 md_status md_h5_create(md_h5_file *file, int64_t bytes);
 /* Flushes and closes a file that was created, if it was. Returns the status that was, or that of
- * closing. Collective, or local when alone. */
+ * closing. Collective. */
 md_status md_h5_close_written(md_h5_file *file, md_status status);
 /* Creates a group. All ranks call the same; local in its errors. */
 md_status md_h5_group(const md_h5_file *file, const char *name);

@@ -203,20 +203,17 @@ md_status md_h5_create(md_h5_file *file, int64_t bytes) {
   md_context *context = file->context;
   const int64_t room = bytes + bytes / 128 + (1 << 20);
   file->id = H5I_INVALID_HID;
-  if (!file->alone) {
-    MD_TRY(reserve(context, file->path, room, false)); /* HDF5 empties the file again */
-    MD_TRY(md_agree(context, can_write(context, file->path, room)));
-  }
+  MD_TRY(reserve(context, file->path, room, false)); /* HDF5 empties the file again */
+  MD_TRY(md_agree(context, can_write(context, file->path, room)));
   H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
   const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
   H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
   H5Pset_file_locking(access, true, true);
-  if (!file->alone && context->ranks > 1) H5Pset_fapl_mpio(access, md_mpi(context), MPI_INFO_NULL);
+  if (context->ranks > 1) H5Pset_fapl_mpio(access, md_mpi(context), MPI_INFO_NULL);
   file->id = H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
   MD_H5_CLOSE(access);
   const md_status status =
       file->id < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating the file") : MD_OK;
-  if (file->alone) return status;
   MD_TRY(md_agree(context, status));
   return reserve(context, file->path, room, true);
 }
@@ -228,7 +225,6 @@ md_status md_h5_close_written(md_h5_file *file, md_status status) {
     status = md_h5_fail(file, MD_ENVIRONMENT, "flushing the file");
   if (H5Fclose(file->id) < 0 && status == MD_OK)
     status = md_h5_fail(file, MD_ENVIRONMENT, "closing the file");
-  if (file->alone) return status;
   /* Gives back what was reserved behind the end. */
   if (status == MD_OK && file->context->rank == 0 && stat(file->path, &there) == 0 &&
       truncate(file->path, there.st_size) != 0)

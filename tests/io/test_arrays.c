@@ -1,12 +1,15 @@
 /* Arrays and attributes come back bit for bit on every rank; another shape, another group, a file
- * cut short or with a changed byte is refused by name, and none of them leaves a rank waiting. */
+ * cut short or with a changed byte is refused by name, a full disk is told, and none of them leaves
+ * a rank waiting. */
 #include "io/arrays.h"
 #include "io_support.h"
 
 #include <math.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -154,9 +157,41 @@ static void large_ones_come_back(void **state) {
   free(values);
 }
 
+/* A disk that takes no more, here by the limit of a file: the old file stays, and neither MPI nor
+ * HDF5 stumbles when the program ends. */
+static void full_disks_are_told(void **state) {
+  md_context *context = *state;
+  content *given = malloc(sizeof *given), *found = calloc(1, sizeof *found);
+  md_array arrays[3];
+  md_attribute attributes[2];
+  struct rlimit whole, small;
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  fill(given);
+  describe(given, arrays, attributes);
+  MD_REQUIRE(context, md_arrays_write(context, path, false, "study", arrays, 3, attributes, 2));
+  given->line[0] = 7.0;
+  signal(SIGXFSZ, SIG_IGN);
+  assert_int_equal(getrlimit(RLIMIT_FSIZE, &whole), 0);
+  small = whole;
+  small.rlim_cur = 1000;
+  if (context->rank == 0) assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+  const md_status status = md_arrays_write(context, path, false, "study", arrays, 3, attributes, 2);
+  if (context->rank == 0) assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
+  assert_int_equal(status, MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "cannot be written: File too large"));
+  describe(found, arrays, attributes);
+  MD_REQUIRE(context, md_arrays_read(context, path, "study", arrays, 3, attributes, 2));
+  assert_true(found->line[0] == 1.0);
+  io_test_remove(context, path);
+  free(given);
+  free(found);
+}
+
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(round_trip),
     cmocka_unit_test(others_are_refused),
     cmocka_unit_test(large_ones_come_back),
+    cmocka_unit_test(full_disks_are_told),
 };
 MD_RUN_TESTS(tests)
