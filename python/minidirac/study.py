@@ -52,8 +52,12 @@ def read_report(path: Any) -> Dict[str, Any]:
     return numbers(report)
 
 
+def _text(stored: bytes) -> str:
+    return stored.decode(errors="surrogateescape")  # as os.fsdecode does: names of files may be no UTF-8
+
+
 def _attributes(thing: Any) -> Dict[str, Any]:
-    return {k: v.decode() if isinstance(v, bytes) else v for k, v in thing.attrs.items()}
+    return {k: _text(v) if isinstance(v, bytes) else v for k, v in thing.attrs.items()}
 
 
 def _values(dataset: Any) -> np.ndarray:
@@ -126,7 +130,7 @@ class Study:
             group = file["study"]
             self.attributes = _attributes(group)
             self.arrays = {name: group[name][...] for name in group}
-        self.lattices, self.checksums = ([text.decode() for text in self.arrays.pop(name)]
+        self.lattices, self.checksums = ([_text(text) for text in self.arrays.pop(name)]
                                          for name in ("lattice", "checksum"))
         self.arrays.pop("links_checksum", None)
         self.dims = [int(d) for d in self.attributes["dims"]]

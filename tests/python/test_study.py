@@ -2,6 +2,7 @@
 import importlib.util
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -57,6 +58,19 @@ class Studies(unittest.TestCase):
                         read(other)
             links, _ = md.read_links(os.path.join(folder, "links.h5"))
             self.assertTrue(np.array_equal(links, lattice.links))
+
+    @unittest.skipUnless(has_h5py(), "no h5py")
+    def test_names(self):
+        """Of lattices, as os.fsdecode has them: they may be no UTF-8."""
+        with tempfile.TemporaryDirectory() as folder:
+            name, path = (os.path.join(os.fsencode(folder), part) for part in (b"cfg\xff.lime", b"\xfe.h5"))
+            shutil.copy(LATTICE, name)
+            code = "import minidirac as md, pathlib, sys; md.measure(*map(pathlib.Path, sys.argv[1:]))"
+            words = ["--lattices", name, "--masses", "1", "--output", path]
+            subprocess.run([sys.executable, "-c", code, *words], check=True)
+            study = md.Study(os.fsdecode(path))
+            self.assertEqual(study.lattices, [os.fsdecode(name)])
+            self.assertIn("command_line", study.attributes)
 
     @unittest.skipUnless(has_h5py(), "no h5py")
     def test_modes(self):
