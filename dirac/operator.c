@@ -35,6 +35,16 @@ static void take_first_choice(const md_context *context, md_dirac *dirac) {
   dirac->request.n_rhs = chosen[2];
 }
 
+/* Solvers choose their loops by it, and unlike GPUs march, and so fuse, by their own facts. */
+static void agree_on_fuses(const md_context *context, md_dirac *dirac) {
+  const md_backend *b = dirac->backend;
+  double all[MD_PRECISIONS];
+  for (int p = 0; p < MD_PRECISIONS; p++)
+    all[p] = b->fuses && b->fuses(dirac->state, (md_precision)p);
+  md_minimum(context, all, MD_PRECISIONS);
+  for (int p = 0; p < MD_PRECISIONS; p++) dirac->fuses[p] = all[p] > 0.0;
+}
+
 md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const char *backend,
                                const md_backend_request *request, const md_halo_request *how,
                                md_dirac *dirac) {
@@ -74,6 +84,7 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
     md_dirac_destroy(dirac);
     return status;
   }
+  agree_on_fuses(context, dirac);
   /* Without shared memory sums go through the host, to the same bits. */
   if (context->ranks > 1 && dirac->backend->space == MD_DEVICE && !md_counts(context))
     (void)md_device_peers_create(context, md_rank_sums_bytes(context->ranks), "sums over ranks",
@@ -179,7 +190,7 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
 }
 
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out) {
-  return dirac->backend->fuses && dirac->backend->fuses(dirac->state, out);
+  return dirac->fuses[out];
 }
 
 md_status md_dirac_m(md_context *context, md_dirac *dirac, double mass, double sign,

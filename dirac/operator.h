@@ -28,6 +28,7 @@ typedef struct md_dirac {
   double norm;                /* bound on |D|, or on |H| */
   double link_error;          /* md_links.unitary_error of the links that it was made with */
   const char *packing_reason; /* why the packing of the request, in words */
+  bool fuses[MD_PRECISIONS];  /* see md_dirac_fuses */
   double load_s;              /* time that the backend took to make its copy */
   int64_t hops;               /* stencil calls so far, for flop counts */
 } md_dirac;
@@ -68,7 +69,7 @@ md_status md_dirac_hop(md_context *context, md_dirac *dirac, md_field *out, md_f
 md_status md_dirac_hop_step(md_context *context, md_dirac *dirac, md_field *out, md_field *in,
                             const struct md_hop_end *end, const struct md_hop_step *step);
 
-/* Whether md_dirac_hop_step serves fields `out` of that precision. Local. */
+/* Whether md_dirac_hop_step serves fields `out` of that precision, on every rank. Local. */
 bool md_dirac_fuses(const md_dirac *dirac, md_precision out);
 
 /* out = m in + sign D in on both parities, out[p] and in[p] of parity p: M in with sign 1, M^dag in
