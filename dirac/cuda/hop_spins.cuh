@@ -171,7 +171,8 @@ __global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
 /* WALLS: the threads of a block have all columns of their sites. */
 template <class S, int R, bool ONE, bool STAGED, bool WALLS = false>
 static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue) {
-  constexpr int site_bytes = STAGED ? 8 * R * (int)sizeof(S) : 0, most_bytes = 48 << 10;
+  constexpr int site_bytes = STAGED ? 8 * R * (int)sizeof(S) : 0;
+  constexpr int most_bytes = (48 << 10) - 128; /* with the barrier of fetch_links */
   const bool whole = is_scaled<S> || WALLS || s->columns_of_block > a.columns;
   const int share = whole ? a.columns : s->columns_of_block;
   a.shares = (a.columns + share - 1) / share;
