@@ -253,6 +253,20 @@ template <class T> md_status run_tiled(md_context *context, const md_gemm_call *
   return md_cuda_launched(context, "GEMM kernel wmma_tiled");
 }
 
+/* Half takes most. */
+md_status find_shared(md_context *context) {
+  constexpr int bytes = Shape<__half>::BYTES;
+  static_assert(bytes >= Shape<__nv_bfloat16>::BYTES &&
+                bytes >= Shape<wmma::precision::tf32>::BYTES);
+  MD_TRY(md_device_open(context));
+  if (context->gpu.block_shared_bytes >= bytes) return MD_OK;
+  return md_fail(
+      context, MD_ENVIRONMENT,
+      "GEMM kernel wmma_tiled needs %d bytes of shared memory for a block, the GPU of rank "
+      "%d has %d; take wmma_simple or cublas",
+      bytes, context->rank, context->gpu.block_shared_bytes);
+}
+
 } // namespace
 
 const md_gemm_kernel md_gemm_wmma_simple = entry(
@@ -262,4 +276,4 @@ const md_gemm_kernel md_gemm_wmma_simple = entry(
 const md_gemm_kernel md_gemm_wmma_tiled =
     entry("wmma_tiled", TENSOR_INPUTS,
           run_inputs<run_tiled<__half>, run_tiled<__nv_bfloat16>, run_tiled<wmma::precision::tf32>>,
-          nullptr, open_workspace, close_workspace);
+          nullptr, open_workspace, close_workspace, find_shared);
