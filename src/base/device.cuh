@@ -41,15 +41,14 @@ constexpr int md_least_architecture() {
   return least;
 }
 #endif
-/* Only a build that has older code too asks the GPU. */
-static inline bool md_launches_early() {
+/* Only a build that has older code too asks which of it the GPU runs: that need not be the GPU's
+ * own. */
+static inline bool md_launches_early(const void *kernel) {
 #ifdef __CUDA_ARCH_LIST__
   if constexpr (md_least_architecture() >= 900) return true;
 #endif
-  int device = 0, major = 0;
-  return cudaGetDevice(&device) == cudaSuccess &&
-         cudaDeviceGetAttribute(&major, cudaDevAttrComputeCapabilityMajor, device) == cudaSuccess &&
-         major >= 9;
+  cudaFuncAttributes of_code;
+  return cudaFuncGetAttributes(&of_code, kernel) == cudaSuccess && of_code.ptxVersion >= 90;
 }
 /* Launches a kernel that may start while its predecessor on the stream drains. Each block must
  * call md_wait_for_predecessor() before it touches what queued work writes or reads. On another
@@ -67,7 +66,7 @@ static inline void md_launch_early_on(void *queue, void (*kernel)(P...), dim3 gr
   config.dynamicSmemBytes = shared;
   config.stream = queue ? static_cast<cudaStream_t>(queue) : md_stream();
   config.attrs = &early;
-  config.numAttrs = !queue && md_launches_early() ? 1 : 0;
+  config.numAttrs = !queue && md_launches_early((const void *)kernel) ? 1 : 0;
   cudaLaunchKernelEx(&config, kernel, arguments...);
 }
 template <class... P, class... A>
