@@ -333,6 +333,8 @@ static void pass(host_block *b, const md_block_step *step, const md_field *x, md
     if (slot >= 0) {
       w->exact[slot] = false;
       clear(b, w, slot);
+      /* What a product of two fields has left below the diagonal is in nobody's way of adding. */
+      memset(w->cell, 0, square_of(b) * sizeof *w->cell);
     }
     if (x) memset(w->sums[0], 0, 2 * sums_of(b) * sizeof *w->sums[0]);
     pass_cells(b, step, x, y, cells * t / b->threads, cells * (t + 1) / b->threads, w, slot);

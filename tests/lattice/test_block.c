@@ -135,33 +135,52 @@ static void every_instruction_set(void **state) {
   assert_true(ran >= 1);
 }
 
-/* Two Gram matrices of a field times `scale`, of which only the second knows its size before: they
- * agree but for rounding, and are the same on one rank with one thread and on all of them. */
+/* Makes a field large behind the middle of t. */
+static void make_uneven(md_field *f) {
+  double v[MD_MAX_RHS * MD_FERMION_REALS];
+  int x[MD_DIMS];
+  for (int64_t site = 0; site < f->sites; site++) {
+    md_global_coordinates(f->geometry, MD_EVEN, site, x);
+    const double times = 2 * x[MD_T] < f->geometry->global[MD_T] ? 1.0 : 0x1p20;
+    for (int r = 0; r < f->n_rhs; r++) md_field_get(f, site, r, v + r * MD_FERMION_REALS);
+    for (int k = 0; k < f->n_rhs * MD_FERMION_REALS; k++) v[k] *= times;
+    md_field_set(f, site, v);
+  }
+}
+
+/* Gram matrices of a field times `scale`, of which only the first does not know its size before,
+ * and the last follows a product with another field: they agree but for rounding, and are the same
+ * on one rank with one thread and on all of them. */
 static void check_cut(md_context *context, double scale) {
-  enum { N = 5, REALS = 2 * N * N };
-  const double none[N] = {0.0}, times[N] = {scale, scale, scale, scale, scale};
+  enum { N = 24, REALS = 2 * N * N };
+  double none[N] = {0.0}, times[N];
+  for (int r = 0; r < N; r++) times[r] = scale;
   md_context alone = {.ranks = 1, .threads = 1};
   md_context *const contexts[] = {&alone, context};
-  double grams[2][2][REALS];
+  static double grams[2][3][REALS], product[REALS];
   for (int i = 0; i < 2; i++) {
     const md_field_shape shape = {MD_DOUBLE, MD_HOST, MD_FERMION_REALS, N, true, false};
     md_geometry *g = md_test_geometry(contexts[i], 8, 4, 4, 8, false);
     md_block *block;
-    md_field f;
+    md_field f, uneven;
+    md_test_random_field(contexts[i], g, MD_DOUBLE, N, MD_EVEN, 6, &uneven);
+    make_uneven(&uneven);
     md_test_random_field(contexts[i], g, MD_DOUBLE, N, MD_EVEN, 5, &f);
     md_linear_axpby(none, &f, times, &f);
     MD_REQUIRE(contexts[i], md_block_create(contexts[i], &shape, &block));
-    for (int k = 0; k < 2; k++) {
+    for (int k = 0; k < 3; k++) {
+      if (k == 2) MD_REQUIRE(contexts[i], md_block_cross(contexts[i], block, &uneven, &f, product));
       MD_REQUIRE(contexts[i], md_block_gram(contexts[i], block, &f, 1));
       MD_REQUIRE(contexts[i], md_block_wait(contexts[i], block, 1, grams[i][k]));
     }
     md_block_destroy(block);
-    md_field_destroy(&f);
+    MD_FIELDS_DESTROY(&f, &uneven);
     md_geometry_destroy(g);
   }
   assert_memory_equal(grams[0], grams[1], sizeof grams[0]);
-  for (int e = 0; e < REALS; e++)
-    md_require_at_most(fabs(grams[0][0][e] - grams[0][1][e]), 1e-13 * grams[0][0][0], "sums");
+  for (int e = 0; e < 2 * REALS; e++)
+    md_require_at_most(fabs(grams[0][0][e % REALS] - grams[0][1 + e / REALS][e % REALS]),
+                       1e-13 * grams[0][0][0], "sums");
 }
 
 /* Rounding depends on where a sum lies among the limbs of md_sum. */
