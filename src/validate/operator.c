@@ -66,7 +66,8 @@ md_status md_errors_add(md_context *context, md_errors *errors, const md_field *
         const double bin = fmin(fmax(2.0 * decades, 0.0), MD_ERROR_BINS - 1);
         if (largest > 0.0) counts[(int)bin]++;
       }
-      if (error2 > 0.0) most[1] = fmax(most[1], sqrt(error2 / size2));
+      if (!(error2 <= 0.0)) /* likewise */
+        most[1] = fmax(most[1], error2 <= HUGE_VAL ? sqrt(error2 / size2) : INFINITY);
       md_sum_add(&sums[0], error2);
       md_sum_add(&sums[1], size2);
       md_sum_add(&sums[2], bound2);
@@ -75,7 +76,7 @@ md_status md_errors_add(md_context *context, md_errors *errors, const md_field *
   md_maximum(context, most, 3);
   md_sum_integers(context, counts, MD_ERROR_BINS);
   const double l2 = sqrt(total[0] / total[1]);
-  if (!(l2 <= errors->rel_l2_error)) {
+  if (!(l2 <= errors->rel_l2_error) && !isnan(errors->rel_l2_error)) {
     errors->rel_l2_error = l2;
     errors->bound = sqrt(total[2] / total[1]);
   }
@@ -176,6 +177,11 @@ static md_status mdag_m(trial *t) {
                        &t->field[OUT][MD_EVEN], &t->field[BOUND][MD_EVEN]);
 }
 
+/* The larger number, and NaN above all. */
+static double larger(double a, double b) {
+  return isnan(a) || b <= a ? a : b;
+}
+
 /* |<a, Deo b> + <Doe a, b>| / (|a| |b|) with the operator's own results and exact sums, a and b
  * before they were stored; its bound by that of the components. */
 static md_status antisymmetry(trial *t, md_errors *errors) {
@@ -197,8 +203,8 @@ static md_status antisymmetry(trial *t, md_errors *errors) {
   MD_TRY(md_sum_finish(t->context, sums, 4, total));
   const double size = sqrt(total[2] * total[3]), defect = fabs(total[0]) / size;
   errors->bound = fmax(errors->bound, total[1] / size);
-  errors->rel_l2_error = errors->max_rel_error = fmax(errors->rel_l2_error, defect);
-  errors->bound_used = fmax(errors->bound_used, fabs(total[0]) / total[1]);
+  errors->rel_l2_error = errors->max_rel_error = larger(errors->rel_l2_error, defect);
+  errors->bound_used = larger(errors->bound_used, fabs(total[0]) / total[1]);
   return MD_OK;
 }
 

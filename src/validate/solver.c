@@ -91,7 +91,7 @@ static void add_row(md_context *context, md_validate_run *run, const md_dirac *d
   double worst = 0.0, *percent = calloc((size_t)times, sizeof *percent);
   for (int t = 0; percent && t < times; t++) {
     percent[t] = solved ? 100.0 * (correlator[t] / exact[t] - 1.0) : NAN;
-    if (!(fabs(percent[t]) <= worst)) worst = fabs(percent[t]);
+    if (!(fabs(percent[t]) <= worst) && !isnan(worst)) worst = fabs(percent[t]);
   }
   const char *precision = md_precision_name(dirac->request.precision);
   cJSON *row = md_rows_add(context, run->solver, MD_VALIDATE_SOLVER_COLUMNS, dirac->backend->name,

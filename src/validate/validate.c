@@ -196,13 +196,26 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
                  why ? ": " : "", why ? why : "");
 }
 
+/* The packing for solves: the one of --packing, or the first that serves. */
+static bool find_packing(md_context *context, const md_validate_options *o, const char *backend,
+                         int columns, md_backend_request *request) {
+  const bool all = strcmp(o->run.packing, "all") == 0;
+  for (int k = 0; k < MD_PACKINGS; k++) {
+    request->packing = (md_packing)k;
+    if (!all && k != md_packing_of(o->run.packing)) continue;
+    if (find_request(context, backend, request, columns) == MD_OK ||
+        find_request(context, backend, request, 1) == MD_OK)
+      return true;
+  }
+  return false;
+}
+
 /* Each precision alone, then inside double; double alone first, it is what the others are
  * compared with. */
 static md_status check_solvers(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
   const size_t times = (size_t)run->links.geometry->global[MD_T];
   const char *backend = strcmp(o->run.backend, "all") == 0 ? "auto" : o->run.backend;
-  const char *packing = strcmp(o->run.packing, "all") == 0 ? "none" : o->run.packing;
   double *exact = calloc(2 * times, sizeof *exact);
   md_backend_request request = o->run.request;
   request.precision = MD_DOUBLE;
@@ -219,10 +232,8 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   for (int inner = 0; inner < 2; inner++)
     for (int p = MD_SINGLE; p < MD_PRECISIONS && status == MD_OK; p++) {
       request.precision = (md_precision)p;
-      request.packing = (md_packing)md_packing_of(packing);
       if (!wanted(o->run.precision, md_precision_name(request.precision)) ||
-          (find_request(context, backend, &request, columns) != MD_OK &&
-           find_request(context, backend, &request, 1) != MD_OK))
+          !find_packing(context, o, backend, columns, &request))
         continue;
       status =
           md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + times);

@@ -36,6 +36,9 @@ head -1 "$work/1.csv" | grep -q '^backend,packing,precision,reconstruct,rhs,oper
 on 1 validate --lattice "$lattice" --backend cpu_simd --precision half --reconstruct 12 --max-iter 50 --json - \
   >"$work/one.json" || complain "one case: exit $?"
 [ "$(grep -c '"operation"' "$work/one.json")" = 4 ] || complain "one case has $(grep -c '"operation"' "$work/one.json") rows"
+on 1 validate --lattice "$lattice" --backend tensor_emu --precision half --max-iter 5 --quiet --solver-csv "$work/tiles.csv" ||
+  complain "tiles: exit $?"
+[ "$(grep -c '^tensor_emu,[a-z0-9]*,\(half,none\|double,half\),5,' "$work/tiles.csv")" = 2 ] || complain "no solves by tiles: $(cut -c1-40 "$work/tiles.csv")"
 for k in reachable_residual correlator_percent unitarity_deviation histogram; do
   grep -q "\"$k\"" "$work/one.json" || complain "no $k in the report"
 done
