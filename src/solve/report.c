@@ -265,7 +265,7 @@ static void report_result(cJSON *root, const md_solve_run *run) {
   if (r->block_rank > 0) cJSON_AddNumberToObject(root, "block_rank", r->block_rank);
   if (run->options.guess) cJSON_AddStringToObject(root, "guess", run->options.guess);
   if (run->options.deflate)
-    md_report_add(root, "deflate=%s deflated_modes=%d projections=%d", run->options.deflate,
+    md_report_add(root, "deflate=%s deflated_modes=%d mode_projections=%d", run->options.deflate,
                   run->modes.count, r->projections);
   if (run->options.checkpoint_every > 0)
     cJSON_AddNumberToObject(root, "checkpoint_failures", run->checkpoint_failures);

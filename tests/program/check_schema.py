@@ -11,6 +11,13 @@ KINDS = {"object": dict, "array": list, "string": str, "boolean": bool, "null": 
 NOTES = {"$schema", "$defs", "title", "description"}
 
 
+def unique(pairs):
+    """An object whose keys come once each: readers take the first or the last of two."""
+    if len(dict(pairs)) < len(pairs):
+        sys.exit(f"a key comes twice among {[key for key, _ in pairs]}")
+    return dict(pairs)
+
+
 def is_kind(value, kind):
     if kind in ("number", "integer"):
         number = isinstance(value, (int, float)) and not isinstance(value, bool)
@@ -80,7 +87,7 @@ def main():
     bad = 0
     for name in sys.argv[2:]:
         with open(name, encoding="utf-8") as file:
-            report = json.load(file)
+            report = json.load(file, object_pairs_hook=unique)
         found = list(faults(report, schema, schema, "report"))
         bad += bool(found)
         print("\n".join(f"{name}: {line}" for line in found), end="\n" if found else "")

@@ -12,8 +12,8 @@ on 1 eigen "$lattice" --modes 6 --tol 1e-8 --backend cpu_simd --output "$work/mo
 on 1 solve "$lattice" --mass 0.2 --backend cpu_simd --tol 1e-3 --output "$work/guess.h5" --quiet || complain "guess: exit $?"
 
 hash_of() { # FILE: of iterations, counts and residuals
-  grep -E '^\s*"(iterations|residual_history|relative_residual|double_iterations|updates|restarts|block_rank|projections|iterated_residual|refine_iterations)":' "$1" |
-    tr -d ' \t' | sha256sum | cut -c1-16
+  grep -E '^\s*"(iterations|residual_history|relative_residual|double_iterations|updates|restarts|block_rank|(mode_)?projections|iterated_residual|refine_iterations)":' "$1" |
+    tr -d ' \t' | sed 's/"mode_/"/' | sha256sum | cut -c1-16
 }
 
 while read -r -u 3 golden ranks request; do

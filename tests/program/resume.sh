@@ -10,7 +10,7 @@ on 1 solve small.h5 --mass 0.5 --tol 1e-3 --output guess.h5 --quiet || complain 
 
 # resumes ITERATIONS EVERY OPTIONS...: cut off there, and at a multiple of EVERY, then resumed on
 # other ranks: all numbers of the report are those of the solve that nothing disturbed.
-numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|projections)":' "$1"; }
+numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|mode_projections)":' "$1"; }
 resumes() {
   local first=$1 every=$2
   shift 2

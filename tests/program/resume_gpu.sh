@@ -9,7 +9,7 @@ got=$?
 [ $got = 3 ] && grep -qE 'not available|GPU code needs|no CUDA' err && exit 77
 [ $got = 0 ] || complain "cuda: exit $got, $(cat err)"
 on 1 eigen a.h5 --modes 4 --output modes.h5 --quiet || complain "eigen: exit $?"
-numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|projections)":' "$1"; }
+numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|mode_projections)":' "$1"; }
 # undisturbed ITERATIONS OPTIONS...: cut off there, a multiple of 13.
 undisturbed() {
   local cut=$1 with="solve a.h5 --quiet ${*:2}"

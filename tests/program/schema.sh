@@ -34,10 +34,13 @@ report measure 2 measure --lattices "$lattice copy.h5" --allow-repeats --masses 
 report eigen 1 eigen $lattice --modes 2 --tol 1e-6 --output modes.h5 --store single
 report eigen-start 1 eigen $lattice --modes 2 --tol 1e-6 --start modes.h5
 report solve-deflated 1 solve $lattice --mass 0.5 --deflate modes.h5
+report eigen-hisq 1 eigen $lattice --action hisq --modes 2 --tol 1e-4 --output hisq-modes.h5
+report solve-hisq-deflated 1 solve $lattice --action hisq --mass 0.5 --deflate hisq-modes.h5
 report validate 1 validate --lattice $lattice --backend cpu_simd --precision single
 report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
+report bench-solver-links 1 bench solver --fat fat.h5 --long long.h5 --action asqtad --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-6
 report bench-solver-modes 1 bench solver --dims 4x4x4x4 --mass 0.5 --modes 2 --modes-tol 1e-6 --rhs 2 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8
 report bench-suite 1 bench suite --class XS --parts copy,cg1,io --inner none --repetitions 1
 report bench-suite-walls 1 bench suite --class XS --action domainwall --parts copy --repetitions 1
