@@ -55,7 +55,9 @@ typedef struct md_hop_call {
   const md_hop_end *end;   /* NULL: out = D in */
   const md_hop_step *step; /* NULL: none */
   /* The rest is read on a device alone. */
-  void *queue;  /* stream that the kernel is queued on; NULL: that of all work, see base/device.h */
+  void *queue; /* stream that the kernel is queued on; NULL: that of all work, see base/device.h */
+  int spares; /* multiprocessors that other kernels need meanwhile: one that fills the rest with its
+                 blocks leaves so many */
   bool follows; /* the kernel queued last has waited for all before it: one that does not read its
                    results need not wait */
   /* Where the halo of `in`, which is not filled, arrives, for a hop of all sites that waits for it
@@ -120,6 +122,9 @@ typedef struct md_backend {
   bool (*awaits)(const void *state);
   /* Whether hop serves either half of the boundary alone, by `arrivals` of the call. NULL: no. */
   bool (*halves)(const void *state);
+  /* Seconds that hop of the interior takes, about, where it leaves the multiprocessors that a call
+   * `spares`; 0, and NULL: it does not. */
+  double (*interior_s)(const void *state, const md_device_facts *gpu);
   /* Whether hop serves steps into fields of precision `out`, of four spins where there is a matrix
    * of x. NULL: no. */
   bool (*fuses)(const void *state, md_precision out);

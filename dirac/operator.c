@@ -77,6 +77,8 @@ md_status md_dirac_create_over(md_context *context, const md_gauge *gauge, const
   halo.rounds_half_spinors = b->rounds_half_spinors;
   halo.depth = md_action_depth(request->action); /* the lattice may serve another one too */
   if (halo.copied_bytes == 0) halo.copied_bytes = b->copied_bytes;
+  halo.beside_s =
+      status == MD_OK && b->interior_s ? b->interior_s(dirac->state, &context->gpu) : 0.0;
   halo.awaited = status == MD_OK && b->awaits && b->awaits(dirac->state);
   if (status == MD_OK)
     status = md_halo_create(context, gauge->geometry, &dirac->shape, &halo, &dirac->halo);
@@ -135,6 +137,7 @@ static md_status hop_boundary(md_context *context, md_dirac *dirac, md_hop_call 
   call.follows = false;
   if (!b->halves || !b->halves(dirac->state) || !md_halo_in_turn(dirac->halo)) {
     MD_TRY(md_halo_arrive(dirac->halo, in));
+    call.spares = 0;
     call.range = MD_RANGE_BOUNDARY;
     call.queue = md_halo_queue(dirac->halo);
     return b->hop(context, dirac->state, &call);
@@ -145,6 +148,8 @@ static md_status hop_boundary(md_context *context, md_dirac *dirac, md_hop_call 
     int direction;
     MD_TRY(md_halo_arrive_next(dirac->halo, k, &arrivals, &direction, &call.queue));
     call.range = direction < MD_DIMS ? MD_RANGE_AHEAD : MD_RANGE_BEHIND;
+    /* A place at least for the thread that awaits what the other half reads. */
+    if (k > 0 || call.spares == 0) call.spares = 1;
     MD_TRY(md_defer(context, b->hop(context, dirac->state, &call)));
   }
   return MD_OK;
@@ -164,6 +169,7 @@ static md_status hop_beside(md_context *context, md_dirac *dirac, md_hop_call *c
   } else {
     call->range = MD_RANGE_INTERIOR;
     call->follows = md_halo_leads(dirac->halo);
+    call->spares = md_halo_spares(dirac->halo);
     MD_TRY(md_defer(context, b->hop(context, dirac->state, call)));
     status = hop_boundary(context, dirac, *call, in);
   }

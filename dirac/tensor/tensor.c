@@ -156,14 +156,17 @@ static void set_march_range(const tensor *s, md_tensor_call *call, md_range rang
   if (range == MD_RANGE_BEHIND) call->high[MD_T] = reach;
 }
 
-/* How many columns of a block are done before a message arrives that takes `expected_s`: hops move
- * their bytes at 0.7322 of what memory is said to give, 3.6 TB/s on an H200. */
+/* About: hops move their bytes at 0.7322 of what memory is said to give, 3.6 TB/s on an H200. */
+static double hop_s(const tensor *s, const md_device_facts *gpu) {
+  const double site_bytes = md_tensor_link_bytes(&s->request) + 2.0 * s->plan[s->shape].site_bytes;
+  return (double)s->geometry->sites * site_bytes / (0.7322 * gpu->bandwidth);
+}
+
+/* How many columns of a block are done before a message arrives that takes `expected_s`. */
 static int columns_before(const tensor *s, const md_device_facts *gpu, double expected_s) {
   const md_march_plan *plan = &s->plan[s->shape];
-  const double sites = (double)s->geometry->sites;
-  const double hop_bytes = sites * (md_tensor_link_bytes(&s->request) + 2.0 * plan->site_bytes);
   const double columns = (double)plan->columns[0] * plan->columns[1] * plan->columns[2];
-  return (int)(expected_s * 0.7322 * gpu->bandwidth / hop_bytes * columns / plan->blocks);
+  return (int)(expected_s / hop_s(s, gpu) * columns / plan->blocks);
 }
 
 static bool marches(const tensor *s) {
@@ -238,8 +241,7 @@ static md_status hop(md_context *context, void *state, const md_hop_call *asked)
   }
   if (is_empty(&call)) return MD_OK;
   md_march_plan plan = s->plan[s->shape];
-  /* A half leaves a place to the thread that awaits what the other half reads. */
-  if (asked->range > MD_RANGE_BOUNDARY && plan.blocks > 1) plan.blocks--;
+  if (plan.blocks > asked->spares) plan.blocks -= asked->spares;
   return (call.slices ? md_tensor_march_spins : md_tensor_march)(context, &call, &plan);
 }
 
@@ -252,6 +254,12 @@ static bool awaits(const void *state) {
 static bool halves(const void *state) {
   const tensor *s = state;
   return marches(s) && s->plan[s->shape].fields == 2 && only_t_is_split(s->geometry);
+}
+
+static double interior_s(const void *state, const md_device_facts *gpu) {
+  const tensor *s = state;
+  const int slices = s->geometry->local[MD_T], reach = md_action_depth(s->request.action);
+  return halves(s) ? hop_s(s, gpu) * (slices - 2 * reach) / slices : 0.0;
 }
 
 static int shapes(const void *state) {
@@ -391,6 +399,7 @@ const md_backend md_backend_tensor = {
     .hop = hop,
     .awaits = awaits,
     .halves = halves,
+    .interior_s = interior_s,
     .fuses = fuses,
     .turns = true,
     .multiplies = multiplies,

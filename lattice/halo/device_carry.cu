@@ -114,6 +114,7 @@ static inline cudaError_t carry(const exchange_field &f, size_t entry, const run
 static constexpr size_t COPIED_BYTES[2] = {(size_t)8 << 20, (size_t)1 << 20};
 /* Between two H200: until a push or a copy begins, and bytes per second that follow. */
 static constexpr double PUSH_S = 8e-6, COPY_S = 25e-6, BYTES_PER_S = 0.25e12;
+static constexpr double PUMPED_BYTES_PER_S = 0.23e12; /* after PUSH_S */
 
 static void choose_push(const md_context *context, md_device_messages *m) {
   const md_halo_plan *plan = m->plan;
@@ -130,6 +131,16 @@ static void choose_push(const md_context *context, md_device_messages *m) {
   if (m->pushes)
     m->push_blocks =
         md_device_messages_divide(m, context->gpu.multiprocessors, 16.0 * PUSH_THREADS, &m->x);
+}
+
+/* Where the interior does not hide the copies, and the message is so short that their start
+ * matters. */
+static void choose_pumps(md_context *context, md_device_messages *m) {
+  const double bytes = (double)md_device_messages_bytes(m), beside_s = m->plan->beside_s;
+  const double copied_s = COPY_S + bytes / BYTES_PER_S;
+  if (!m->pushes && !m->gathers && beside_s > 0.0 && copied_s > beside_s &&
+      PUSH_S + bytes / PUMPED_BYTES_PER_S < copied_s)
+    m->pumps = md_device_messages_pumps(context, m);
 }
 
 md_status md_device_messages_choose(md_context *context, md_device_messages *m) {
@@ -150,6 +161,7 @@ md_status md_device_messages_choose(md_context *context, md_device_messages *m) 
               bytes >= (plan->copied_bytes > 0 ? plan->copied_bytes : usual);
   if (!m->copied) return MD_OK;
   choose_push(context, m);
+  choose_pumps(context, m);
   count_messages<<<1, 32, 0, m->stream>>>(m->x);
   MD_TRY(md_cuda_launched(context, "the count of messages"));
   if (!m->gathers) return md_device_synchronise(context);
@@ -188,6 +200,7 @@ static md_status push(md_context *context, md_device_messages *m, const md_field
 /* The surface that channel c sends, and then its flag: copies of one stream are carried one after
  * another. */
 static cudaError_t copy_out(const md_device_messages *m, const md_field *field, int c) {
+  if (m->pumps) return md_device_messages_pump(m, field, c);
   const md_halo_message *ch = &m->plan->channel[c];
   const exchange_channel *x = &m->x.channel[c];
   const size_t entry = md_message_entry_bytes(&m->plan->shape);
@@ -283,6 +296,10 @@ extern "C" md_status md_device_carrier_arrivals(md_context *context, void *state
                                                 md_halo_arrivals *arrivals, bool *found) {
   *found = find_arrivals(((md_device_carrier *)state)->messages, arrivals);
   return *found ? md_device_carrier_verify(context, state) : MD_OK;
+}
+
+extern "C" int md_device_carrier_spares(void *state) {
+  return ((md_device_carrier *)state)->messages->pumps;
 }
 
 extern "C" bool md_device_carrier_in_turn(void *state) {

@@ -46,7 +46,8 @@ md_status md_device_carrier_pack(md_context *context, void *state, const md_fiel
 /* `end`: queues the scatter of all that was received on the stream of the messages. MD_ENVIRONMENT
  * when an exchange up to now met a flag that never came, or a message that arrived damaged. */
 md_status md_device_carrier_unpack(md_context *context, void *state, md_field *field);
-/* `in_turn`, `end_next`. */
+/* `spares`, `in_turn`, `end_next`. */
+int md_device_carrier_spares(void *state);
 bool md_device_carrier_in_turn(void *state);
 md_status md_device_carrier_await_next(md_context *context, void *state, int k,
                                        md_halo_arrivals *arrivals, int *direction, void **queue);
@@ -65,7 +66,8 @@ void md_device_carrier_destroy(void *state);
 #define MD_DEVICE_CARRIER(...)                                                                     \
   .spaces = 1u << MD_DEVICE, .queue = md_device_carrier_stream, .leads = md_device_carrier_leads,  \
   .join = md_device_carrier_join, .arrivals = md_device_carrier_arrivals,                          \
-  .in_turn = md_device_carrier_in_turn, .end_next = md_device_carrier_await_next, __VA_ARGS__
+  .spares = md_device_carrier_spares, .in_turn = md_device_carrier_in_turn,                        \
+  .end_next = md_device_carrier_await_next, __VA_ARGS__
 #else
 #define MD_DEVICE_CARRIER(...)                                                                     \
   .spaces = 1u << MD_DEVICE,                                                                       \

@@ -32,6 +32,7 @@ struct md_device_messages {
   int turn[MD_MOST_MESSAGES]; /* the channel whose message is copied first, and so on */
   exchange gather;            /* what the gathering kernel sees then: its messages are `buffer` */
   int push_blocks;
+  int pumps;    /* multiprocessors that send in place of the copy engines, see device_pump.cu */
   char *buffer; /* own messages; with peers what is gathered for the copy engines, or NULL */
   md_device_peers *peers;
   int32_t *face[MD_PARITIES][MD_MOST_MESSAGES];
@@ -82,3 +83,8 @@ md_status md_device_messages_send(md_context *context, md_device_messages *m,
                                   const md_field *field);
 md_status md_device_messages_take(md_context *context, md_device_messages *m, md_field *field,
                                   int c, cudaStream_t queue);
+
+/* device_pump.cu: how many multiprocessors are to send the messages, 0 where they cannot; queues
+ * the message of channel c, and then its flag, on m->in. */
+int md_device_messages_pumps(const md_context *context, const md_device_messages *m);
+cudaError_t md_device_messages_pump(const md_device_messages *m, const md_field *field, int c);

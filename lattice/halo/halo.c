@@ -193,6 +193,7 @@ md_status md_halo_create(md_context *context, const md_geometry *geometry,
     h->plan.check = request && request->check;
     h->plan.copied_bytes = request ? request->copied_bytes : 0;
     h->plan.awaited = request && request->awaited;
+    h->plan.beside_s = request ? request->beside_s : 0.0;
     h->plan.geometry = geometry;
     h->plan.shape = *shape;
     take_channels(h, geometry, request && request->depth ? request->depth : geometry->depth);
@@ -222,6 +223,10 @@ md_status md_halo_begin(md_halo *halo, const md_field *field) {
 md_status md_halo_arrive(md_halo *halo, md_field *field) {
   if (!halo->state) return MD_OK;
   return md_defer(halo->context, halo->transport->end(halo->context, halo->state, field));
+}
+
+int md_halo_spares(const md_halo *halo) {
+  return halo->state && halo->transport->spares ? halo->transport->spares(halo->state) : 0;
 }
 
 bool md_halo_in_turn(const md_halo *halo) {

@@ -26,6 +26,10 @@ typedef struct md_halo_request {
   bool rounds_half_spinors;
   bool awaited; /* what follows md_halo_begin can take the messages where md_halo_find_arrivals says
                    that they arrive; `peer` then pushes short ones instead of copying them */
+  /* Seconds that a kernel takes, about, which is queued beside the exchange and leaves
+   * md_halo_spares multiprocessors to it; 0: none does. Where copy engines would take longer,
+   * `peer` sends by these. */
+  double beside_s;
 } md_halo_request;
 
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
@@ -53,6 +57,9 @@ md_status md_halo_end(md_halo *halo, md_field *field);
  * was queued there. */
 md_status md_halo_arrive(md_halo *halo, md_field *field);
 void *md_halo_queue(const md_halo *halo);
+/* Multiprocessors of the GPU that send the messages, of one block each: a kernel that is queued
+ * beside them and would fill the GPU is to have so many blocks less, or its last ones come late. */
+int md_halo_spares(const md_halo *halo);
 /* Whether two messages, for the zones ahead and behind along one dimension, come one after the
  * other and can be read where they arrive. Then md_halo_arrive_next, k = 0 and 1, may be called in
  * place of md_halo_arrive: for what is queued on *queue from then on, the message for the zone in

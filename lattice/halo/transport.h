@@ -12,6 +12,7 @@ typedef struct md_halo_plan {
   bool check;          /* messages carry a number and a hash, which the receiver verifies */
   size_t copied_bytes; /* as in md_halo_request */
   bool awaited;        /* likewise */
+  double beside_s;     /* likewise */
   bool half_spinors;   /* they travel; on a device the fields are not planar then */
   bool turned;         /* those that H^dag reads; may change between exchanges */
 } md_halo_plan;
@@ -43,6 +44,8 @@ typedef struct md_transport {
   bool (*leads)(void *state); /* whether `begin` queues a kernel on the stream of all work that lets
                                  the next one start once all before it has ended */
   md_status (*join)(md_context *context, void *state);
+  /* Multiprocessors that send what `begin` has queued, see md_halo_spares. NULL: none. Local. */
+  int (*spares)(void *state);
   /* Whether messages come one after another, of which kernels read the entries where they arrive.
    * Then `end_next`, for k = 0 up to the number of channels, may be called in place of `end`: work
    * queued on the stream *queue from then on finds a message there, that in *direction, where

@@ -68,6 +68,14 @@ __device__ inline void commit_stores() {
 __device__ inline void wait_for_reads() {
   asm volatile("cp.async.bulk.wait_group.read 0;" ::: "memory");
 }
+/* The same but for the last MANY commits; and when the stores have been made, for others to see
+ * behind a fence of the thread. */
+template <int MANY> __device__ inline void wait_for_reads_but() {
+  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(MANY) : "memory");
+}
+__device__ inline void wait_for_stores() {
+  asm volatile("cp.async.bulk.wait_group 0;" ::: "memory");
+}
 __device__ inline void fence_for_copies() {
   asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
 }

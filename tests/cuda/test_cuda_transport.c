@@ -87,19 +87,25 @@ static md_status queue(md_context *context, void *user) {
   return queue_one(context, user);
 }
 
+/* Ways of `peer`: copy engines, a push, a few multiprocessors. */
+static const md_halo_request by_copies = {.copied_bytes = 1};
+static const md_halo_request pushed = {.copied_bytes = 1, .awaited = true};
+static const md_halo_request pumped = {.copied_bytes = 1, .beside_s = 1e-9};
+static md_halo_request plain(bool check) {
+  return (md_halo_request){.check = check};
+}
+
 static void carries_the_halo(md_context *context, const md_geometry *g, const md_transport *t,
-                             md_precision precision, int n_rhs, bool check, bool copied,
-                             bool awaited) {
+                             md_precision precision, int n_rhs, md_halo_request request) {
   const md_field_shape host = {precision, MD_HOST, 6, n_rhs, true, false};
   const md_field_shape device = {precision, MD_DEVICE, 6, n_rhs, true, false};
-  const md_halo_request request = {
-      .transport = t->name, .check = check, .copied_bytes = copied, .awaited = awaited};
   md_halo *over_mpi, *halo;
   md_field on_device, got;
   char what[160];
+  request.transport = t->name;
   snprintf(what, sizeof what, "%s %s %d rhs, grid %dx%dx%dx%d%s", t->name,
            md_precision_name(precision), n_rhs, g->grid[0], g->grid[1], g->grid[2], g->grid[3],
-           check ? ", checked" : "");
+           request.check ? ", checked" : "");
   MD_REQUIRE(context, md_halo_create(context, g, &host, &by_mpi, &over_mpi));
   MD_REQUIRE(context, md_halo_create(context, g, &device, &request, &halo));
   assert_string_equal(md_halo_transport(halo), t->name);
@@ -142,20 +148,21 @@ static void bits_arrive(void **state) {
     for (const md_transport *const *t = md_transports(); *t; t++) {
       if (!usable(context, *t, g)) continue;
       for (int p = 0; p < MD_PRECISIONS; p++) {
-        carries_the_halo(context, g, *t, (md_precision)p, 1, p % 2 == 0, false, false);
-        carries_the_halo(context, g, *t, (md_precision)p, 3, p % 2 == 1, false, false);
-        carries_the_halo(context, g, *t, (md_precision)p, 16, p % 2 == 0, false, false);
+        carries_the_halo(context, g, *t, (md_precision)p, 1, plain(p % 2 == 0));
+        carries_the_halo(context, g, *t, (md_precision)p, 3, plain(p % 2 == 1));
+        carries_the_halo(context, g, *t, (md_precision)p, 16, plain(p % 2 == 0));
         if (strcmp((*t)->name, "peer") != 0 || p > MD_HALF) continue;
-        carries_the_halo(context, g, *t, (md_precision)p, 1, false, true, false); /* copy engines */
-        carries_the_halo(context, g, *t, (md_precision)p, 16, false, true, false);
-        carries_the_halo(context, g, *t, (md_precision)p, 16, false, true, true); /* pushed */
+        carries_the_halo(context, g, *t, (md_precision)p, 1, by_copies);
+        carries_the_halo(context, g, *t, (md_precision)p, 16, by_copies);
+        carries_the_halo(context, g, *t, (md_precision)p, 16, pushed);
       }
     }
     md_geometry_destroy(g);
   }
 }
 
-/* Surfaces in t are a few pieces of a field, out of which copy engines carry them. Four ranks hold
+/* Surfaces in t are a few pieces of a field, out of which copy engines carry and multiprocessors
+ * pump them. Four ranks hold
  * fewer slices than a deep halo has. */
 static void surfaces_in_t_arrive(void **state) {
   md_context *context = *state;
@@ -164,8 +171,9 @@ static void surfaces_in_t_arrive(void **state) {
   for (int depth = 1; depth <= MD_MOST_DEPTH; depth += MD_MOST_DEPTH - 1) {
     md_geometry *g = geometry_on(context, grid, false, depth);
     for (int p = 0; p < MD_PRECISIONS && usable(context, &md_transport_peer, g); p++) {
-      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 1, false, true, false);
-      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 16, false, true, false);
+      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 1, by_copies);
+      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 16, by_copies);
+      carries_the_halo(context, g, &md_transport_peer, (md_precision)p, 16, pumped);
     }
     md_geometry_destroy(g);
   }
