@@ -200,13 +200,13 @@ static md_status push(md_context *context, md_device_messages *m, const md_field
 /* The surface that channel c sends, and then its flag: copies of one stream are carried one after
  * another. */
 static cudaError_t copy_out(const md_device_messages *m, const md_field *field, int c) {
-  if (m->pumps) return md_device_messages_pump(m, field, c);
   const md_halo_message *ch = &m->plan->channel[c];
   const exchange_channel *x = &m->x.channel[c];
   const size_t entry = md_message_entry_bytes(&m->plan->shape);
   const exchange_field view = view_of(m, field, 1);
   char *const to = x->send[m->x.slot];
-  cudaError_t error = cudaSuccess;
+  cudaError_t error = m->pumps ? md_device_messages_pump(m, field, c) : cudaSuccess;
+  if (m->pumps && error == cudaSuccess) return error;
   if (m->gathers)
     error = cudaMemcpyAsync(to, m->gather.channel[c].send[0], md_device_message_bytes(m, c),
                             cudaMemcpyDeviceToDevice, m->in);
