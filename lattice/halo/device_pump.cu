@@ -8,7 +8,7 @@
 
 /* Pieces in shared memory, and how many of them are on their way there. So much of it leaves a
  * march no place beside the block. */
-static constexpr int SLOTS = 8, AHEAD = 4, PIECE_BYTES = 8192, MULTIPROCESSORS = 8;
+static constexpr int SLOTS = 24, AHEAD = 16, PIECE_BYTES = 8192, MULTIPROCESSORS = 8;
 static constexpr int SHARED_BYTES = SLOTS * PIECE_BYTES;
 
 /* A message: its values and its scales, each as so many runs of sites. */
