@@ -376,10 +376,7 @@ static void finish_directly(const host_block *b, int slot, double *packed) {
         high += b->workers[t].high[slot][i * b->width + e];
         low += b->workers[t].low[slot][i * b->width + e];
       }
-      md_sum sum = {0};
-      md_sum_add(&sum, high);
-      md_sum_add(&sum, low);
-      *packed++ = md_sum_rounded(&sum);
+      *packed++ = md_sum_of_two(high, low);
     }
 }
 

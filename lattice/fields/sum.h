@@ -23,10 +23,10 @@ typedef struct md_sum {
 void md_sum_add(md_sum *sum, double value);
 /* Adds another accumulator. */
 void md_sum_merge(md_sum *sum, const md_sum *other);
-/* The double next to a sum, or the one after that; NaN when any value was not finite. The sum is
- * carried. Local. */
-double md_sum_rounded(md_sum *sum);
-/* Sums over ranks and rounds as md_sum_rounded does. sums[count] ->
+/* high + low as md_sum_finish rounds the sum of both, without its time. Local. */
+double md_sum_of_two(double high, double low);
+/* Sums over ranks and rounds to the double next to each sum, or the one after that: NaN when any
+ * value was not finite. sums[count] ->
  * values[count], count >= 1, the same on all ranks. The sums carry how many ranks hold a deferred
  * failure (md_defer): when any does, all ranks return it. One MPI_Allreduce. Collective. */
 md_status md_sum_finish(md_context *context, md_sum *sums, int count, double *values);

@@ -25,6 +25,19 @@ static void cancellation_is_exact(void **state) {
   assert_true(sum_of(*state, e, 1) == 0.0);
 }
 
+/* Of either sign, a little or far apart, or nothing: as sums over ranks round. */
+static void two_round_alike(void **state) {
+  md_random random = md_random_at(9, 0, 0);
+  for (int i = 0; i < 4000; i++) {
+    const double high = ldexp(md_random_uniform(&random) - 0.5, i % 90 - 45);
+    const double low = i % 10 ? ldexp(high * (md_random_uniform(&random) - 0.5), -(i % 130)) : 0.0;
+    const double both[] = {high, low}, sum = sum_of(*state, both, 2);
+    assert_true(md_sum_of_two(high, low) == sum && md_sum_of_two(low, high) == sum);
+    assert_true(md_sum_of_two(high, -high) == 0.0);
+  }
+  assert_true(isnan(md_sum_of_two(NAN, 1.0)) && isnan(md_sum_of_two(1.0, NAN)));
+}
+
 static void one_value_comes_back(void **state) {
   const double values[] = {
       DBL_MAX, -DBL_MAX, DBL_MIN, -0x1p-1074, 0.1, -1.0 / 3.0, 0x1.fffffffffffffp52};
@@ -82,8 +95,9 @@ static void merging_keeps_all(void **state) {
 }
 
 static struct CMUnitTest tests[] = {
-    cmocka_unit_test(cancellation_is_exact),  cmocka_unit_test(one_value_comes_back),
-    cmocka_unit_test(order_does_not_matter),  cmocka_unit_test(not_a_number_is_seen),
-    cmocka_unit_test(full_limbs_are_carried), cmocka_unit_test(merging_keeps_all),
+    cmocka_unit_test(cancellation_is_exact), cmocka_unit_test(one_value_comes_back),
+    cmocka_unit_test(order_does_not_matter), cmocka_unit_test(not_a_number_is_seen),
+    cmocka_unit_test(two_round_alike),       cmocka_unit_test(full_limbs_are_carried),
+    cmocka_unit_test(merging_keeps_all),
 };
 MD_RUN_TESTS(tests)
