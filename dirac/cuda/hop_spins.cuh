@@ -27,17 +27,27 @@ static __device__ inline spinor_place place_of_spinor(int site, int column, int 
   return {(int64_t)site * columns * HALF_SPINOR + slice * HALF_SPINOR * n_rhs + rhs, n_rhs};
 }
 
+/* A spinor as it is stored, loads that a thread may have under way. */
+template <class S, bool ONE> struct stored_spinor {
+  static constexpr int reals = ONE ? 16 / (int)sizeof(S) : 2;
+  vector_of<S, reals> piece[SPINOR / reals];
+};
 template <class S, bool ONE>
-static __device__ inline void load_spinor(const S *data, const spinor_place &p,
-                                          real_of<S> psi[SPINOR]) {
-  constexpr int reals = ONE ? 16 / (int)sizeof(S) : 2;
+static __device__ inline stored_spinor<S, ONE> fetch_spinor(const S *data, const spinor_place &p) {
+  constexpr int reals = stored_spinor<S, ONE>::reals;
+  stored_spinor<S, ONE> stored;
 #pragma unroll
-  for (int k = 0; k < SPINOR; k += reals) {
-    const auto piece = *reinterpret_cast<const vector_of<S, reals> *>(
+  for (int k = 0; k < SPINOR; k += reals)
+    stored.piece[k / reals] = *reinterpret_cast<const vector_of<S, reals> *>(
         data + (ONE ? 2 * p.first + k : p.at(k / 2)));
+  return stored;
+}
+template <class S, bool ONE>
+static __device__ inline void unpack_spinor(const stored_spinor<S, ONE> &stored,
+                                            real_of<S> psi[SPINOR]) {
+  constexpr int reals = stored_spinor<S, ONE>::reals;
 #pragma unroll
-    for (int e = 0; e < reals; e++) psi[k + e] = load_real(piece.v[e]);
-  }
+  for (int k = 0; k < SPINOR; k++) psi[k] = load_real(stored.piece[k / reals].v[k % reals]);
 }
 
 template <class S, bool ONE>
@@ -58,28 +68,54 @@ struct spin_place {
   int site, h, row_sites, column;
 };
 
-template <class S, int R, bool ONE, bool STAGED, int D>
-static __device__ inline void add_neighbour(const spin_arguments<S> &a, const spin_place &at,
-                                            const md_row &row, const S *links, uint64_t policy,
-                                            real_of<S> sum[SPINOR]) {
-  using T = real_of<S>;
+/* What a leg needs of the neighbour. */
+template <class S, bool ONE> struct neighbour {
+  stored_spinor<S, ONE> spinor;
+  float scale;
+};
+template <class S, bool ONE, int D>
+static __device__ inline neighbour<S, ONE>
+fetch_neighbour(const spin_arguments<S> &a, const spin_place &at, const md_row &row) {
   const int from = D == 0   ? at.site
                    : D == 1 ? along(row, NULL, at.site, at.h, at.row_sites, 1)
                             : across(row, D, at.h);
+  return {fetch_spinor<S, ONE>(a.in, place_of_spinor(from, at.column, a.columns, a.n_rhs)),
+          is_scaled<S> ? a.in_scale[from] : 1.0f};
+}
+
+template <class S, int R, bool ONE, bool STAGED, int D>
+static __device__ inline void add_neighbour(const spin_arguments<S> &a, const md_row &row,
+                                            const S *links, const neighbour<S, ONE> &from,
+                                            real_of<S> sum[SPINOR]) {
+  using T = real_of<S>;
   T psi[SPINOR], stored[R], u[18];
-  load_spinor<S, ONE>(a.in, place_of_spinor(from, at.column, a.columns, a.n_rhs), psi);
-  load_link<S, R, STAGED>(links, D, policy, stored);
+  unpack_spinor<S, ONE>(from.spinor, psi);
+  load_link<S, R, STAGED>(links, D, link_policy(a.keep_links), stored);
   full_link<R>(stored, u);
-  T factor = is_scaled<S> ? a.in_scale[from] : 1.0f;
+  T factor = from.scale;
   if (R != 18 && row.bits >> (1 + D) & 1u) factor = -factor;
   add_direction_leg<D>(psi, u, factor, a.adjoint ? T(-1) : T(1), row.bits & 1u, sum);
 }
 
+/* Where neighbouring threads have a site each, one in 16 bits, whose spinors leave room, fetches
+ * the next neighbour before it multiplies this one; links of fewer reals take the room to rebuild.
+ */
+template <class S, int R, bool ONE, bool STAGED>
+constexpr bool fetches_ahead = ONE && !STAGED && sizeof(S) == 2 && R == 18;
+
 template <class S, int R, bool ONE, bool STAGED, int... D>
 static __device__ inline void
 add_neighbours(std::integer_sequence<int, D...>, const spin_arguments<S> &a, const spin_place &at,
-               const md_row &row, const S *links, uint64_t policy, real_of<S> sum[SPINOR]) {
-  (add_neighbour<S, R, ONE, STAGED, D>(a, at, row, links, policy, sum), ...);
+               const md_row &row, const S *links, real_of<S> sum[SPINOR]) {
+  constexpr int ahead = fetches_ahead<S, R, ONE, STAGED> ? 1 : 0;
+  neighbour<S, ONE> from[1 + ahead];
+  if constexpr (ahead) from[0] = fetch_neighbour<S, ONE, 0>(a, at, row);
+  const auto walk = [&](auto direction) {
+    constexpr int d = decltype(direction)::value, next = d + ahead;
+    if constexpr (next < 8) from[next % (1 + ahead)] = fetch_neighbour<S, ONE, next>(a, at, row);
+    add_neighbour<S, R, ONE, STAGED, d>(a, row, links, from[d % (1 + ahead)], sum);
+  };
+  (walk(std::integral_constant<int, D>()), ...);
 }
 
 /* v = the matrix times v, or its transpose, of the slices of a site, which the threads of a block
@@ -116,7 +152,7 @@ static __device__ inline void finish_spinor(const spin_arguments<S> &a, const sp
   if (WALLS && !a.x) multiply_site(a.matrix, a.adjoint, a.n_rhs, shared, sum);
   if (a.x) {
     T x[SPINOR];
-    load_spinor<S, ONE>(a.x, place, x);
+    unpack_spinor<S, ONE>(fetch_spinor<S, ONE>(a.x, place), x);
     if constexpr (WALLS) multiply_site(a.matrix, a.adjoint, a.n_rhs, shared, x);
     const T factor = is_scaled<S> ? a.a * (T)a.x_scale[at.site] : a.a;
 #pragma unroll
@@ -137,13 +173,18 @@ static __device__ inline void finish_spinor(const spin_arguments<S> &a, const sp
 
 /* Threads of a block: a scale wants all columns of a site in one. */
 constexpr int spin_threads = MD_SPIN_THREADS;
-template <bool ONE> constexpr int most_spin_threads = ONE ? spin_threads : 2 * spin_threads;
-template <class S, bool ONE> constexpr int least_spins() {
-  return !ONE ? 1 : sizeof(S) == 8 ? 2 : 3;
+template <bool ONE, bool STAGED>
+constexpr int most_spin_threads = !ONE     ? 2 * spin_threads
+                                  : STAGED ? spin_threads
+                                           : spin_threads / 2;
+template <class S, int R, bool ONE, bool STAGED> constexpr int least_spins() {
+  if (!ONE) return 1;
+  if (fetches_ahead<S, R, ONE, STAGED>) return is_scaled<S> ? 5 : 4;
+  return (sizeof(S) == 8 ? 2 : 3) * (spin_threads / most_spin_threads<ONE, STAGED>);
 }
 
 template <class S, int R, bool ONE, bool STAGED, bool WALLS>
-__global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
+__global__ void __launch_bounds__(most_spin_threads<ONE, STAGED>, least_spins<S, R, ONE, STAGED>())
     hop_spins(spin_arguments<S> a) {
   extern __shared__ __align__(16) char memory[];
   const int box = (int)blockIdx.x / a.shares; /* those of a site follow each other */
@@ -163,8 +204,7 @@ __global__ void __launch_bounds__(most_spin_threads<ONE>, least_spins<S, ONE>())
                                 (slot & 31) * (link_piece<S, R, 1> / (int)sizeof(S));
   real_of<S> sum[SPINOR] = {};
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
-  add_neighbours<S, R, ONE, STAGED>(std::make_integer_sequence<int, 8>(), a, at, row, links,
-                                    link_policy(a.keep_links), sum);
+  add_neighbours<S, R, ONE, STAGED>(std::make_integer_sequence<int, 8>(), a, at, row, links, sum);
   finish_spinor<S, ONE, WALLS>(a, at, active, memory, sum);
 }
 
@@ -176,7 +216,8 @@ static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue)
   const bool whole = is_scaled<S> || WALLS || s->columns_of_block > a.columns;
   const int share = whole ? a.columns : s->columns_of_block;
   a.shares = (a.columns + share - 1) / share;
-  int sites = share < spin_threads ? spin_threads / share : 1;
+  constexpr int threads = most_spin_threads<true, STAGED>;
+  int sites = share < threads ? threads / share : 1;
   while (sites > 1 && sites * site_bytes > most_bytes) sites /= 2;
   constexpr size_t number = WALLS ? spinor_stride<real_of<S>> * sizeof(real_of<S>) : sizeof(float);
   const size_t links = (size_t)sites * site_bytes, exchanged = (size_t)sites * share * number;

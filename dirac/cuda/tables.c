@@ -131,22 +131,31 @@ static md_status make_ranges(md_context *context, const md_links *links, md_sten
 
 /* Sites in the order of boxes within boxes along h = x/2, y, z, t: digit k of a number counts
  * steps along its direction, up to `most`. The sites that a block of threads computes share their
- * neighbours in L1; with spin, whose slices make sites large, blocks that follow each other march
- * along t and share theirs in L2. */
+ * neighbours in L1. Where neighbouring threads have a site each they take whole rows, so that a
+ * load of a warp meets few lines; with slices, which make sites large, blocks that follow each
+ * other march along t and share theirs in L2. */
 typedef struct digit {
   int direction, most;
 } digit;
-static const digit digits_of_colours[] = {{0, 4}, {1, 4}, {2, 4}, {3, 4}};
-static const digit digits_of_spins[] = {{0, 2}, {1, 2}, {2, 2}, {3, 2}, {1, 2},        {2, 2},
-                                        {3, 2}, {0, 4}, {1, 4}, {2, 4}, {3, INT32_MAX}};
+enum { MOST_DIGITS = 11 };
+static const digit digits_of_colours[MOST_DIGITS] = {{0, 4}, {1, 4}, {2, 4}, {3, 4}};
+static const digit digits_of_slices[MOST_DIGITS] = {
+    {0, 2}, {1, 2}, {2, 2}, {3, 2}, {1, 2}, {2, 2}, {3, 2}, {0, 4}, {1, 4}, {2, 4}, {3, INT32_MAX}};
+static const digit digits_of_rows[MOST_DIGITS] = {
+    {0, INT32_MAX}, {1, 2}, {1, 2}, {2, 2}, {2, 2}, {1, 2}, {2, 2}, {1, INT32_MAX}, {2, INT32_MAX}};
 
-static void make_order(const md_geometry *g, bool spins, int32_t *order) {
-  enum { MOST = 16 };
+static const digit *digits_of(const md_backend_request *request) {
+  if (tile_of(request) > 1) return digits_of_rows;
+  return md_action_has_spin(request->action) ? digits_of_slices : digits_of_colours;
+}
+
+static void make_order(const md_geometry *g, const digit *digits, int32_t *order) {
   int left[4] = {g->local[0] / 2, g->local[1], g->local[2], g->local[3]};
-  const digit *digits = spins ? digits_of_spins : digits_of_colours;
-  const int own = spins ? (int)(sizeof digits_of_spins / sizeof *digits) : 4, all = own + 4;
+  int own = 0;
+  while (own < MOST_DIGITS && digits[own].most > 0) own++;
+  const int all = own + 4;
   int32_t step[4] = {1, left[0], left[0] * left[1], left[0] * left[1] * left[2]};
-  int32_t size[MOST], apart[MOST];
+  int32_t size[MOST_DIGITS + 4], apart[MOST_DIGITS + 4];
   for (int k = 0; k < all; k++) { /* the last ones: what is left */
     const int d = k < own ? digits[k].direction : k - own;
     size[k] = k < own && digits[k].most < left[d] ? digits[k].most : left[d];
@@ -208,7 +217,7 @@ static md_status load_tables(md_context *context, const md_links *links,
   if (t->order && march.x > 0)
     md_spin_march_order(&march, t->blocks);
   else if (t->order)
-    make_order(g, md_action_has_spin(request->action), t->blocks);
+    make_order(g, digits_of(request), t->blocks);
   for (int p = 0; p < MD_PARITIES; p++) {
     md_stencil *st = &stencil[p];
     *st = (md_stencil){.parity = p,
