@@ -116,18 +116,21 @@ static md_status begin_again(search *s) {
   return md_eigen_basis_gather(&s->basis, s->result->below);
 }
 
-/* A window that begins below the last mode asked for never yields it; one that begins far above
- * makes steps dear. True: *next is a better one. */
+/* A window that begins below the last mode asked for never yields it, or yields a higher one: the
+ * filter does not order what lies inside. One that begins far above makes steps dear. True: *next
+ * is a better one. The whole space has all modes in any order. */
 static bool choose_window(search *s, md_eigen_filter *next) {
   const md_eigen_basis *b = &s->basis;
-  const double last = s->result->values[s->result->modes - 1], low = b->filter.low;
+  const md_eigen_result *r = s->result;
+  const double last = r->values[r->modes - 1], low = b->filter.low;
+  const double clear = (1.0 - 1e-6) * low; /* the filter tells what is below from the window */
   int below = 0;
-  if (b->filter.degree == 1) return false;
-  while (below < s->result->modes && s->result->values[below] < low) below++;
-  const bool stands = below < s->result->modes && below <= s->below_window;
+  if (b->filter.degree == 1 || r->below == b->unknowns) return false;
+  while (below < r->modes && r->values[below] < clear) below++;
+  const bool all = r->below == s->request->modes;
+  const bool stands = below < r->modes && (all || below <= s->below_window);
   const double wide = b->block > 1 ? 0.1 : 0.5; /* a block has guards, and loses more by a move */
-  const bool narrow =
-      s->result->below < s->result->modes && 1.3 * last < wide * low && s->narrowed < MOST_NARROWED;
+  const bool narrow = r->below < r->modes && 1.3 * last < wide * low && s->narrowed < MOST_NARROWED;
   s->below_window = below;
   if (!stands && !narrow) return false;
   s->narrowed += narrow;

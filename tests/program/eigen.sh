@@ -27,6 +27,15 @@ on 1 generate --dims 4x4x4x4 --start hot --seed 1 --output "$work/small.h5" --qu
 on 1 eigen "$work/small.h5" --modes 6 --json "$work/small.json" --quiet || complain "a small lattice: exit $?"
 on 1 eigen "$work/small.h5" --modes 6 --backend cpu_ref --seed 2 --json "$work/ref.json" --quiet || complain "cpu_ref: exit $?"
 close "$(key eigenvalues "$work/ref.json")" "$(key eigenvalues "$work/small.json")" 1e-10 || complain "cpu_ref, another seed: other modes"
+# Levels of unit links in two quanta of flux: 1 of 24 modes, 2 of 48. A window that begins at one orders nothing above.
+on 1 generate --dims 4x4x4x2 --start cold --output "$work/cold.h5" --quiet || complain "generate: exit $?"
+levels() { # levels MODES: the lowest of both
+  awk -v n="$1" 'BEGIN { for (i = 0; i < n; i++) printf "%s%d", i ? ", " : "[", i < 24 ? 1 : 2; print "]" }'
+}
+for case in "9" "6 --seed 250" "30" "72 --seed 3"; do
+  on 1 eigen "$work/cold.h5" --magnetic 2 --block 4 --modes $case --json "$work/flux.json" --quiet || complain "flux, --modes $case: exit $?"
+  close "$(key eigenvalues "$work/flux.json")" "$(levels ${case%% *})" 1e-12 || complain "flux, --modes $case: $(key eigenvalues "$work/flux.json")"
+done
 for name in lattice dims boundary action backend packing modes block tolerance converged eigenvalues residuals iterations restarts filter_degree seconds; do
   [ -n "$(key $name "$work/1.json")" ] || complain "the report has no key $name"
 done
