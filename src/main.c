@@ -1,3 +1,4 @@
+#include "base/file.h"
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/text.h"
@@ -77,6 +78,7 @@ static void give_up(const char *failure) {
 
 int main(int argc, char **argv) {
   md_context context;
+  md_files_hold_standard();
   md_waiting_prepare(argv);
   /* A file that outgrows its limit is an error of the write call, not the end of the process. */
   signal(SIGXFSZ, SIG_IGN);

@@ -25,6 +25,11 @@ typedef struct md_new_file {
   bool keep_old;         /* set after begin: the target is to be new, also at the end */
 } md_new_file;
 
+/* To be called first in main: descriptors 0 to 2 that are closed become ones whose use fails, so
+ * that no library opens something else under such a number, which the program would then write to.
+ * Local. */
+void md_files_hold_standard(void);
+
 /* Rank 0 removes what dead writers of `path` left and creates the temporary; every rank gets its
  * name. MD_INPUT: a name that is too long, a target that is no regular file. MD_ENVIRONMENT: it
  * cannot be created. Collective. */
