@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -237,6 +238,7 @@ void md_waiting_prepare(char **argv) {
 static size_t stack_bytes(void) {
   const char *text = getenv("OMP_STACKSIZE");
   char *end = NULL;
+  if (!text) text = getenv("GOMP_STACKSIZE");
   if (!text) return 0;
   const unsigned long long number = strtoull(text, &end, 10);
   end += strspn(end, " ");
@@ -252,11 +254,35 @@ static void *pass(void *gate) {
   return NULL;
 }
 
+/* As the OpenMP library makes them. */
+static void prepare(pthread_attr_t *attributes) {
+  pthread_attr_init(attributes);
+  const size_t stack = stack_bytes();
+  if (stack > 0) pthread_attr_setstacksize(attributes, stack); /* too small a one is not taken */
+}
+
+/* Buffers of kernels for the widest fields take more than half of it. */
+static md_status check_stacks(md_context *context, int threads) {
+  enum { LEAST_MIB = 2 };
+  struct rlimit own;
+  pthread_attr_t attributes;
+  size_t bytes = 0;
+  if (getrlimit(RLIMIT_STACK, &own) == 0 && own.rlim_cur >> 20 < LEAST_MIB)
+    return md_fail(context, MD_ENVIRONMENT,
+                   "the stack must have %d MiB, got %lld KiB; raise the limit (ulimit -s)",
+                   LEAST_MIB, (long long)own.rlim_cur / 1024);
+  prepare(&attributes);
+  const int error = pthread_attr_getstacksize(&attributes, &bytes);
+  pthread_attr_destroy(&attributes);
+  if (threads == 1 || error != 0 || bytes >> 20 >= LEAST_MIB) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT,
+                 "threads must have stacks of %d MiB, got %zu KiB; raise OMP_STACKSIZE", LEAST_MIB,
+                 bytes / 1024);
+}
+
 static int start(pthread_t *thread, pthread_mutex_t *gate) {
   pthread_attr_t attributes;
-  pthread_attr_init(&attributes);
-  const size_t stack = stack_bytes();
-  if (stack > 0) pthread_attr_setstacksize(&attributes, stack); /* too small a one is not taken */
+  prepare(&attributes);
   const int error = pthread_create(thread, &attributes, pass, gate);
   pthread_attr_destroy(&attributes);
   return error;
@@ -266,7 +292,8 @@ md_status md_threads_check(md_context *context, int threads) {
   const size_t bytes = (size_t)threads * sizeof(pthread_t);
   pthread_t *others = malloc(bytes);
   pthread_mutex_t gate = PTHREAD_MUTEX_INITIALIZER;
-  md_status status = others ? MD_OK : md_fail_memory(context, bytes, "threads");
+  md_status status =
+      others ? check_stacks(context, threads) : md_fail_memory(context, bytes, "threads");
   int count = 0;
   pthread_mutex_lock(&gate);
   for (; status == MD_OK && count < threads - 1; count++) {

@@ -272,6 +272,10 @@ static void threads_must_be_had(void **state) {
   assert_int_equal(read_words(context, "x --threads 3", &v), MD_ENVIRONMENT);
   if (!strstr(context->message, expected)) fail_msg("%s", context->message);
   if (mine) setenv("OMP_STACKSIZE", "512", 1);
+  assert_int_equal(read_words(context, "x --threads 3", &v), MD_ENVIRONMENT);
+  assert_non_null(strstr(context->message, "stacks of 2 MiB, got 512 KiB; raise OMP_STACKSIZE"));
+  MD_REQUIRE(context, read_words(context, "x --threads 1", &v));
+  if (mine) setenv("OMP_STACKSIZE", "2048", 1);
   MD_REQUIRE(context, read_words(context, "x --threads 3", &v));
   unsetenv("OMP_STACKSIZE");
   omp_set_num_threads(1);

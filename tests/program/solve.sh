@@ -14,6 +14,11 @@ done
 
 # Threads have 2 MiB of stack where the limit is none.
 OMP_NUM_THREADS=2 OMP_STACKSIZE=2M on 1 solve --lattice "$lattice" --mass 0.2 --inner half --quiet || complain "2 MiB of stack: exit $?"
+OMP_NUM_THREADS=2 OMP_STACKSIZE=1200k refuses 3 'threads must have stacks of 2 MiB, got 1200 KiB; raise OMP_STACKSIZE' 1 \
+  solve --lattice "$lattice" --mass 0.2 --inner half
+(failures=0; ulimit -s 512
+  OMP_STACKSIZE=2M refuses 3 'the stack must have 2 MiB, got 512 KiB; raise the limit .ulimit -s' 1 solve --lattice "$lattice" --mass 0.2 --inner half
+  [ $failures = 0 ]) || complain "a limit of the stack"
 
 # An answer that was not reached is exit 1, and says how far it came.
 on 1 solve --lattice "$lattice" --mass 0.01 --max-iter 3 --quiet 2>"$work/err"
