@@ -24,7 +24,8 @@ static void choose_threads(md_context *context) {
   md_cores cores;
   md_cores_look("", &cores);
   MPI_Comm_size(context->communicator->host, &cores.ranks);
-  if (!asked || !*asked) omp_set_num_threads(md_cores_threads(&cores));
+  const int own = md_cores_threads(&cores), most = omp_get_thread_limit();
+  if (!asked || !*asked) omp_set_num_threads(own < most ? own : most);
   context->threads = omp_get_max_threads();
 }
 

@@ -458,21 +458,38 @@ md_status md_options_check_made(md_context *context, const md_common_options *co
   return status;
 }
 
-/* OpenMP takes the variable only where it can, and says nothing of the rest. Lists (one number for
- * each level of nesting) begin with the number that counts here. */
-static md_status check_threads(md_context *context) {
+/* OpenMP takes the variable only where it can, as a whole, and goes on with another number than the
+ * first of a list (one for each level of nesting) where a later one is none. */
+static md_status check_variable(md_context *context) {
   const char *value = getenv("OMP_NUM_THREADS");
-  char word[32];
-  long long threads;
   if (!value || !*value) return MD_OK;
-  const char *first = value + strspn(value, " ");
-  snprintf(word, sizeof word, "%.*s", (int)strcspn(first, ", "), first);
-  if (md_number_integer(word, 1, MOST_THREADS, &threads) == MD_NUMBER_OK) return MD_OK;
-  return md_fail(
-      context, MD_INPUT,
-      "OMP_NUM_THREADS must be an integer from 1 to %d, got '%.60s'; set or unset it, or "
-      "give --threads N",
-      MOST_THREADS, value);
+  for (const char *at = value; at;) {
+    char word[32];
+    long long threads;
+    at += strspn(at, " ");
+    const size_t length = strcspn(at, ", ");
+    snprintf(word, sizeof word, "%.*s", (int)length, at);
+    at += length + strspn(at + length, " ");
+    if (md_number_integer(word, 1, MOST_THREADS, &threads) != MD_NUMBER_OK || !strchr(",", *at))
+      return md_fail(
+          context, MD_INPUT,
+          "OMP_NUM_THREADS must be an integer from 1 to %d, got '%.60s'; set or unset it, or "
+          "give --threads N",
+          MOST_THREADS, value);
+    at = *at ? at + 1 : NULL;
+  }
+  return MD_OK;
+}
+
+/* Sets the number of --threads; OpenMP would give teams of fewer than it says beyond its limit. */
+static md_status set_threads(md_context *context, long long asked) {
+  if (asked == 0) MD_TRY(check_variable(context));
+  if (asked > 0) omp_set_num_threads((int)asked);
+  context->threads = omp_get_max_threads();
+  if (context->threads <= omp_get_thread_limit()) return MD_OK;
+  return md_fail(context, MD_ENVIRONMENT,
+                 "threads must be within OMP_THREAD_LIMIT, %d, got %d; ask for fewer, or raise it",
+                 omp_get_thread_limit(), context->threads);
 }
 
 /* What is left on this rank when the words are read. Local. */
@@ -489,9 +506,7 @@ static md_status finish(reader *r, md_common_options *common) {
     if (o->initial && !o->seen && !r->from_deck[i])
       MD_TRY(store_value(r->context, o, label, o->initial));
   }
-  if (common->threads == 0) MD_TRY(check_threads(r->context));
-  if (common->threads > 0) omp_set_num_threads((int)common->threads);
-  r->context->threads = omp_get_max_threads();
+  MD_TRY(set_threads(r->context, common->threads));
   r->context->patience_s = common->patience_s;
   r->context->quiet = common->quiet || (common->json && strcmp(common->json, "-") == 0);
   md_progress_choose(r->context, common->progress);

@@ -233,7 +233,8 @@ static void reads_decks_of_pipes(void **state) {
 static void threads_of_the_environment(void **state) {
   md_context *context = *state;
   values v;
-  static const char *const bad[] = {"many", "0", "-2", "4097", "99999999999", "2x"};
+  static const char *const bad[] = {"many", "0",  "-2",  "4097", "99999999999",
+                                    "2x",   "1,", "2,x", "2 3"};
   const char *before = getenv("OMP_NUM_THREADS");
   char kept[64];
   snprintf(kept, sizeof kept, "%s", before ? before : "1");
@@ -242,7 +243,7 @@ static void threads_of_the_environment(void **state) {
     refuses(context, "x", "OMP_NUM_THREADS must be an integer from 1 to 4096, got");
     MD_REQUIRE(context, read_words(context, "x --threads 1", &v));
   }
-  setenv("OMP_NUM_THREADS", " 3,2", 1);
+  setenv("OMP_NUM_THREADS", " 3 , 2", 1);
   MD_REQUIRE(context, read_words(context, "x", &v));
   setenv("OMP_NUM_THREADS", kept, 1);
 }

@@ -96,6 +96,13 @@ OMP_NUM_THREADS=5000 refuses 2 "OMP_NUM_THREADS must be an integer from 1 to 409
 OMP_NUM_THREADS=two on 1 info "$lattice" >/dev/null 2>"$work/err"
 [ $? = 2 ] || complain "OMP_NUM_THREADS=two is taken"
 grep -q "error: OMP_NUM_THREADS must be an integer .*got 'two'" "$work/err" || complain "OMP_NUM_THREADS: $(cat "$work/err")"
+OMP_NUM_THREADS=1, on 1 info "$lattice" >/dev/null 2>"$work/err"
+[ $? = 2 ] && grep -q "error: OMP_NUM_THREADS must be an integer .*got '1,'" "$work/err" || complain "OMP_NUM_THREADS=1,: $(cat "$work/err")"
+# Teams have no more threads than the limit says.
+OMP_THREAD_LIMIT=1 refuses 3 'threads must be within OMP_THREAD_LIMIT, 1, got 2' 1 info "$lattice" --threads 2
+OMP_THREAD_LIMIT=1 OMP_NUM_THREADS=2 refuses 3 'threads must be within OMP_THREAD_LIMIT, 1, got 2' 1 info "$lattice"
+(unset OMP_NUM_THREADS; OMP_THREAD_LIMIT=1 on 1 info "$lattice" --quiet --json "$work/i.json") || complain "a limit alone: exit $?"
+[ "$(key threads "$work/i.json")" = 1 ] || complain "a limit alone: $(key threads "$work/i.json") threads"
 
 # The lattice with or without its flag, everywhere.
 for command in info "solve --mass 0.5" "eigen --modes 1" validate; do
