@@ -222,9 +222,10 @@ static md_status get_sources(md_context *context, const convert_options *o,
   if (*found) return md_vectors_read(context, o->in, info, true, b);
   const bool parsed = *text && md_source_parse(context, "source", text, &source) == MD_OK;
   source.spins = md_action_get(named_action(words))->spins;
-  const bool named = parsed && (md_source_is_points(&source) || md_source_is_even(&source)) &&
-                     md_source_count(&source, n_rhs) == n_rhs &&
-                     md_source_check(context, &source, info->header.dims) == MD_OK;
+  const int *dims = info->header.dims;
+  const bool named = parsed && md_source_count(&source, n_rhs) == n_rhs &&
+                     md_source_check(context, &source, dims) == MD_OK &&
+                     (md_source_is_points(&source) || md_source_is_even(&source, dims));
   if (named) {
     md_source_expand(&source, info->header.dims, n_rhs, vectors);
     md_source_fill(b, vectors);

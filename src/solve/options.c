@@ -41,10 +41,8 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
     return md_fail(context, MD_INPUT,
                    "--solver multishift goes without --inner and --checkpoint; mixed "
                    "precision is --precision single --refine");
-  if (md_source_is_points(&o->source) && !md_source_is_even(&o->source))
-    return md_fail(context, MD_INPUT,
-                   "multishift solves on even sites: x+y+z+t of the point must be even, got '%s'",
-                   o->source.text);
+  if (o->source.word != MD_WORD_SEEDED) /* drawn where the lattice is known */
+    MD_TRY(md_source_require_even(context, &o->source, NULL));
   if (md_action_get(o->run.request.action)->walls)
     return md_fail(context, MD_INPUT,
                    "--solver multishift is not for --action %s, whose sources on even sites have "

@@ -101,8 +101,8 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
 }
 
 /* Whether the solution says something of the source: it is that of its even sites. */
-static bool has_observables(const md_source *source) {
-  return source->spins == 1 && (md_source_is_even(source) || md_source_is_noise(source));
+static bool has_observables(const md_source *source, const int dims[MD_DIMS]) {
+  return source->spins == 1 && (md_source_is_even(source, dims) || md_source_is_noise(source));
 }
 
 /* Solution, observables and file of every shift; their keys go to the rows of the report. A file
@@ -119,7 +119,7 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
     cJSON *row = cJSON_GetArrayItem(rows, k);
     if (!s->converged) continue;
     MD_TRY(complete(context, run, s->shift, &y[k]));
-    if (has_observables(&o->source)) {
+    if (has_observables(&o->source, run->links.geometry->global)) {
       MD_TRY(md_solve_observe(context, run));
       /* Even sites alone hold half of the trace. */
       for (int r = 0; run->observed.condensate && r < o->run.request.n_rhs; r++)

@@ -128,6 +128,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   const md_geometry *geometry = run->links.geometry;
   md_physics_advise(context, &o->run.physics, request, run->links.unitarity);
   MD_TRY(md_source_check(context, &o->source, geometry->global));
+  if (o->shifts.count) MD_TRY(md_source_require_even(context, &o->source, geometry->global));
   if (o->guess) MD_TRY(read_guess(context, run));
   if (o->deflate) MD_TRY(read_modes(context, run, backend->space));
   const md_auto_inner facts = {.mass = o->mass,

@@ -158,30 +158,6 @@ md_status md_source_check(md_context *context, const md_source *source, const in
   return MD_OK;
 }
 
-/* x + y + z + t of all its sites is even. */
-bool md_source_is_even(const md_source *source) {
-  switch (source->word) {
-  case MD_WORD_POINT:
-  case MD_WORD_POINTS:
-    for (int k = 0; k < source->points; k++)
-      if (md_parity(source->point[k]) != 0) return false;
-    return true;
-  case MD_WORD_CORNER:
-  case MD_WORD_EVEN_WALL:
-    return source->t % 2 == 0;
-  case MD_WORD_ODD_WALL:
-    return source->t % 2 != 0;
-  default:
-    return false;
-  }
-}
-
-int md_source_count(const md_source *source, int vectors) {
-  if (md_source_is_random(source)) return vectors;
-  if (source->word == MD_WORD_FILE) return source->points;
-  return md_source_width(source) * (md_source_is_points(source) ? source->points : 1);
-}
-
 /* Different sites, uniform over the lattice. */
 static void draw_points(const md_source *source, const int dims[MD_DIMS],
                         int point[MD_SOURCE_POINTS_MOST][MD_DIMS]) {
@@ -194,6 +170,58 @@ static void draw_points(const md_source *source, const int dims[MD_DIMS],
   }
 }
 
+/* The points of a source of them; `drawn` has room for those of a seed. */
+static const int (*points_of(const md_source *source, const int dims[MD_DIMS],
+                             int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS]))[MD_DIMS] {
+  if (source->word != MD_WORD_SEEDED) return source->point;
+  draw_points(source, dims, drawn);
+  return (const int(*)[MD_DIMS])drawn;
+}
+
+/* The first odd one of its points; they are even: -1. */
+static int first_odd(const md_source *source, const int (*point)[MD_DIMS]) {
+  for (int k = 0; k < source->points; k++)
+    if (md_parity(point[k]) != 0) return k;
+  return -1;
+}
+
+bool md_source_is_even(const md_source *source, const int dims[MD_DIMS]) {
+  int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS];
+  switch (source->word) {
+  case MD_WORD_POINT:
+  case MD_WORD_POINTS:
+  case MD_WORD_SEEDED:
+    return first_odd(source, points_of(source, dims, drawn)) < 0;
+  case MD_WORD_CORNER:
+  case MD_WORD_EVEN_WALL:
+    return source->t % 2 == 0;
+  case MD_WORD_ODD_WALL:
+    return source->t % 2 != 0;
+  default:
+    return false;
+  }
+}
+
+md_status md_source_require_even(md_context *context, const md_source *source,
+                                 const int dims[MD_DIMS]) {
+  int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS];
+  if (!md_source_is_points(source)) return MD_OK;
+  const int(*point)[MD_DIMS] = points_of(source, dims, drawn);
+  const int k = first_odd(source, point);
+  if (k < 0) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "multishift solves on even sites: x+y+z+t of the point must be even, got "
+                 "%d,%d,%d,%d of '%.200s'; give another %s",
+                 point[k][0], point[k][1], point[k][2], point[k][3], source->text,
+                 source->word == MD_WORD_SEEDED ? "seed" : "point");
+}
+
+int md_source_count(const md_source *source, int vectors) {
+  if (md_source_is_random(source)) return vectors;
+  if (source->word == MD_WORD_FILE) return source->points;
+  return md_source_width(source) * (md_source_is_points(source) ? source->points : 1);
+}
+
 void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vectors,
                       md_source_vector *vector) {
   static const md_source_kind kinds[] = {
@@ -204,11 +232,7 @@ void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vect
       [MD_WORD_RANDOM] = MD_SOURCE_Z2,         [MD_WORD_U1] = MD_SOURCE_U1,
       [MD_WORD_FILE] = MD_SOURCE_POINT}; /* says nothing: the vectors are read */
   int drawn[MD_SOURCE_POINTS_MOST][MD_DIMS];
-  const int(*point)[MD_DIMS] = source->point;
-  if (source->word == MD_WORD_SEEDED) {
-    draw_points(source, dims, drawn);
-    point = (const int(*)[MD_DIMS])drawn;
-  }
+  const int(*point)[MD_DIMS] = points_of(source, dims, drawn);
   const int width = md_source_width(source);
   for (int r = 0; r < md_source_count(source, vectors); r++) {
     vector[r] = (md_source_vector){.kind = kinds[source->word],

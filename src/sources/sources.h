@@ -82,8 +82,12 @@ static inline bool md_source_is_points(const md_source *source) {
          source->word == MD_WORD_SEEDED;
 }
 
-/* True when all of it lies on even sites of every lattice that holds it. Local. */
-bool md_source_is_even(const md_source *source);
+/* True when all of it lies on even sites of a lattice on which it was checked; dims is looked at
+ * for MD_WORD_SEEDED alone. Local. */
+bool md_source_is_even(const md_source *source, const int dims[MD_DIMS]);
+/* MD_INPUT for points of which one is not even, with that one. Local, same on all ranks. */
+md_status md_source_require_even(md_context *context, const md_source *source,
+                                 const int dims[MD_DIMS]);
 
 /* Right-hand sides of a copy, whose correlators are added: the three colours, with spin of each
  * spin (colour + 3 spin), one random vector, or all of a file. */

@@ -89,5 +89,14 @@ refuses 2 'at most 128 right-hand sides' 1 $s --source seeded:50,1
 refuses 2 '--momenta needs a source of points' 1 $s --source wall:0 --momenta 1,0,0
 refuses 2 '--momenta must be a list' 1 $s --momenta 1,0
 refuses 2 '--momenta must be a list' 1 $s --momenta upto:30
-refuses 2 'must be even' 1 $ms --source seeded:2,1
+# Points of a seed are where the lattice says: those of one seed in four are both even.
+even=
+for seed in $(seq 40); do
+  on 1 $ms --source seeded:2,$seed --json "$work/m.json" 2>"$work/err" && even=$seed && break
+  grep -qE "must be even, got [0-3](,[0-3]){3} of 'seeded:2,$seed'; give another seed" "$work/err" || complain "seed $seed: $(cat "$work/err")"
+done
+[ -n "$even" ] && [ "$even" -gt 1 ] || complain "no two even points of 40 seeds, or of the first"
+on 1 solve "$lattice" --mass 0.5 --quiet --tol 1e-12 --source seeded:2,$even --json "$work/y.json" || complain "mass 0.5: exit $?"
+close "$(key pion_correlator "$work/m.json")" "$(key pion_correlator "$work/y.json")" 1e-9 || complain "shift and mass, two points: $(key pion_correlator "$work/m.json")"
+refuses 2 'must be even, got .* of .seeded:2,1.; give another seed' 2 $ms --source seeded:2,1
 finish
