@@ -9,7 +9,17 @@
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
+
+#ifndef __has_feature
+#define __has_feature(x) 0
+#endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
+enum { SANITIZED = 1 };
+#else
+enum { SANITIZED = 0 };
+#endif
 
 static const struct {
   const char *name, *summary;
@@ -76,6 +86,28 @@ static void give_up(const char *failure) {
   _exit(MD_ENVIRONMENT);
 }
 
+static void end_at_once(int number, siginfo_t *info, void *user) {
+  (void)number;
+  (void)user;
+  _exit(info->si_value.sival_int);
+}
+
+/* All is said and done, but exit runs the ends of libraries, and one of them may wait for ever:
+ * OpenBLAS for a thread of its own that asks again and again for memory that a limit (ulimit -v)
+ * does not leave. Then the process ends a few seconds later all the same. Those that have something
+ * to write at the end, profilers among them, do so. A leak check may take longer. */
+static void limit_exit(md_status status) {
+  enum { SECONDS = 5 };
+  struct sigaction action = {.sa_sigaction = end_at_once, .sa_flags = SA_SIGINFO};
+  struct sigevent event = {
+      .sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGALRM, .sigev_value.sival_int = (int)status};
+  const struct itimerspec due = {.it_value.tv_sec = SECONDS};
+  timer_t timer;
+  fflush(NULL); /* exit does so last */
+  if (SANITIZED || sigaction(SIGALRM, &action, NULL) != 0) return;
+  if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &due, NULL);
+}
+
 int main(int argc, char **argv) {
   md_context context;
   md_files_hold_standard();
@@ -94,5 +126,6 @@ int main(int argc, char **argv) {
   if (status != MD_OK && context.rank == 0)
     fprintf(stderr, "minidirac: error: %s\n", context.message);
   md_context_end(&context);
+  limit_exit(status);
   return (int)status;
 }

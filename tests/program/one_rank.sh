@@ -26,6 +26,12 @@ starve() {
   echo "$1, rank $rank: $refused refusals among $all allocations"
   [ $refused -gt 3 ] || complain "'$*': $refused refusals"
 }
+# A library whose end waits for ever keeps nobody waiting.
+for words in 0:--version 0:--help 2:nonsense; do
+  NO_END=1 timeout -k 1 60 ./starved ${words#*:} >out 2>err
+  got=$?
+  [ $got = "${words%%:*}" ] && [ -s out -o -s err ] || complain "the end of a library, ${words#*:}: exit $got: $(cat err)"
+done
 starve 1 7 solve a.h5 --mass 1 --source wall:0 --quiet --output s.h5 --force
 starve 0 11 generate --from a.h5 --beta 5.7 --sweeps 1 --quiet -o b.h5 --force
 finish
