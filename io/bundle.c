@@ -24,7 +24,8 @@ md_h5_shape md_bundle_shape(const md_bundle_sites *s) {
   md_h5_shape shape = {.lead = s->mode_count ? s->mode_count : s->field[0]->n_rhs,
                        .one_parity = md_bundle_one_parity(s),
                        .inner = {COLOURS},
-                       .real_bytes = 8};
+                       .real_bytes = 8,
+                       .or_single = !s->mode_count && !md_bundle_one_parity(s)};
   const int spinors = reals_of(s) / (MD_FERMION_REALS * SPINS); /* slices of a fifth dimension */
   if (spinors == 1) memcpy(shape.inner, (int[]){SPINS, COLOURS, 0}, sizeof shape.inner);
   if (spinors > 1) memcpy(shape.inner, (int[]){spinors, SPINS, COLOURS}, sizeof shape.inner);
@@ -268,20 +269,45 @@ md_status md_bundle_read_lead(md_context *context, md_child *child, int number,
 
 /* Propagators and checkpoints, read and written. */
 
+/* The extents of the lattice: attribute dims, which must be those of a propagator's dataset. Files
+ * of others than miniDirac may have the dataset alone. */
+static md_status find_dims(md_context *context, md_child *child, const md_bundle *b, bool dataset,
+                           int64_t dims[MD_DIMS]) {
+  const md_attribute of_dims = {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims};
+  md_child_request request = {.what = MD_CHILD_EXTENTS};
+  md_h5_found there;
+  bool found = false;
+  MD_TRY(md_child_find(context, child, b->object, dataset, &of_dims, &found));
+  if (!dataset && !found)
+    return md_fail(context, MD_INPUT, "%s: attribute dims is missing", child->path);
+  if (!dataset) return MD_OK;
+  snprintf(request.name, sizeof request.name, "%s", b->object);
+  MD_TRY(md_child_ask(context, child, &request));
+  memcpy(&there, child->shared, sizeof there);
+  for (int d = 0; d < MD_DIMS; d++) {
+    const int64_t extent = there.rank > MD_DIMS ? there.extent[MD_DIMS - d] : 0;
+    if (found && dims[d] != extent)
+      return md_fail(context, MD_INPUT, "%s: attribute dims must be the extents of %s", child->path,
+                     b->object);
+    dims[d] = extent;
+  }
+  return MD_OK;
+}
+
 static md_status check_own_attributes(md_context *context, md_child *child, const md_bundle *b,
                                       bool dataset) {
   int64_t dims[MD_DIMS], version = 0;
   const md_attribute of_version = {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version};
-  const md_attribute of_dims = {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims};
   const char *path = child->path;
   const int *g = b->geometry->global;
   bool found = false;
   MD_TRY(md_child_find(context, child, b->object, dataset, &of_version, &found));
-  if (!found || version != MD_BUNDLE_VERSION)
+  if (!dataset && !found)
+    return md_fail(context, MD_INPUT, "%s: attribute format_version is missing", path);
+  if (found && version != MD_BUNDLE_VERSION)
     return md_fail(context, MD_INPUT, "%s: format_version must be %d, got %lld", path,
                    MD_BUNDLE_VERSION, (long long)version);
-  MD_TRY(md_child_find(context, child, b->object, dataset, &of_dims, &found));
-  if (!found) return md_fail(context, MD_INPUT, "%s: attribute dims is missing", path);
+  MD_TRY(find_dims(context, child, b, dataset, dims));
   for (int d = 0; d < MD_DIMS; d++)
     if (dims[d] != g[d])
       return md_fail(context, MD_INPUT,
@@ -325,7 +351,7 @@ static md_status read_all(md_context *context, md_child *child, const md_bundle 
 
 static md_status read_bundle(md_context *context, const char *path, const md_bundle *b) {
   md_child child;
-  size_t most = md_attributes_most(b->attributes, b->attribute_count, MD_DIMS * sizeof(int64_t));
+  size_t most = md_attributes_most(b->attributes, b->attribute_count, sizeof(md_h5_found));
   for (int i = 0; i < b->dataset_count; i++) {
     const size_t bytes = md_bundle_slab_bytes(&b->datasets[i]);
     most = bytes > most ? bytes : most;

@@ -229,6 +229,10 @@ md_status md_h5_create_sites(const md_h5_file *file, const char *name, const cha
   return md_h5_put_axes(file, *dataset, axes);
 }
 
+static bool has_bytes(const md_h5_shape *shape, size_t real_bytes) {
+  return real_bytes == (size_t)shape->real_bytes || (shape->or_single && real_bytes == 4);
+}
+
 /* What element_type makes; complex numbers in any byte order: two reals r and i of that size. */
 static bool is_element(hid_t type, const md_h5_shape *shape) {
   const char *const names[2] = {"r", "i"};
@@ -240,7 +244,7 @@ static bool is_element(hid_t type, const md_h5_shape *shape) {
   for (unsigned i = 0; i < 2 && same; i++) {
     const hid_t member = H5Tget_member_type(type, i);
     same = H5Tget_member_index(type, names[i]) == (int)i && H5Tget_class(member) == H5T_FLOAT &&
-           H5Tget_size(member) == (size_t)shape->real_bytes;
+           has_bytes(shape, H5Tget_size(member));
     MD_H5_CLOSE(member);
   }
   return same;

@@ -77,6 +77,7 @@ typedef struct md_h5_shape {
   int inner[3];    /* fast extents, unused ones 0 */
   int real_bytes;  /* not read for fixed8 */
   bool fixed8;
+  bool or_single; /* reals of 4 bytes on file are read too, where those of 8 are asked for */
 } md_h5_shape;
 enum { MD_H5_RANK_MOST = 8 };
 

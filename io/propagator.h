@@ -22,7 +22,8 @@ md_status md_solution_write(md_context *context, const char *path,
                             const md_field *source, const md_attribute *attributes, int count);
 /* Reads it, or a solution in another format of colour vectors, into existing fields: MD_INPUT when
  * lattice extents or the number of right-hand sides are others, or an attribute that is asked for
- * is missing. */
+ * is missing. Of hdf5 files of others dims and format_version may be missing, and the numbers may
+ * be in single precision. */
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
                              const md_attribute *attributes, int count);
 

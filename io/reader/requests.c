@@ -298,16 +298,38 @@ static herr_t visit_any(hid_t object, const char *name, const H5A_info_t *info, 
   return r->status == MD_OK ? 0 : 1;
 }
 
-/* Whether a dataset is of a lattice of those extents, x of `every`-th sites, and holds data to
- * speak of: who reads the file makes tables of so many sites. */
-static bool has_extents(hid_t dataset, const md_h5_found *found, const int dims[MD_DIMS],
-                        int every) {
-  double bytes = (double)found->bytes;
-  bool same = found->rank > MD_DIMS;
-  for (int d = 0; d < MD_DIMS && same; d++)
-    same = dims[d] == found->extent[MD_DIMS - d] * (d == MD_X ? every : 1);
-  for (int i = 0; i < found->rank; i++) bytes *= (double)found->extent[i];
-  return same && bytes <= 1000.0 * (double)H5Dget_storage_size(dataset);
+/* What the dataset of vectors says of the lattice, x of `every`-th sites; attribute dims, where it
+ * is there, says the same. Who reads the file makes tables of so many sites, so it holds data to
+ * speak of. */
+static md_status describe_vectors(const md_h5_file *f, const struct other *o, bool has_dims,
+                                  const int64_t said[MD_DIMS], md_lattice_header *header) {
+  const bool modes = strcmp(o->content, "modes") == 0;
+  const md_header_input source = {.context = f->context, .path = f->path, .header = header};
+  long long dims[MD_DIMS];
+  bool same = true;
+  hid_t dataset;
+  MD_TRY(md_h5_open_object(f, o->counted, true, &dataset));
+  const md_h5_found found = md_h5_find(dataset);
+  const double stored = (double)H5Dget_storage_size(dataset);
+  double bytes = (double)found.bytes;
+  MD_H5_CLOSE(dataset);
+  if (found.rank <= MD_DIMS)
+    return md_fail(f->context, MD_INPUT, "%s: dataset %s must have the shape [%s][t][z][y][%s]...",
+                   f->path, o->counted, modes ? "mode" : "rhs", modes ? "x/2" : "x");
+  for (int d = 0; d < MD_DIMS; d++) {
+    dims[d] = found.extent[MD_DIMS - d] * (d == MD_X && modes ? 2 : 1);
+    same = same && (!has_dims || said[d] == dims[d]);
+  }
+  if (!same)
+    return md_fail(f->context, MD_INPUT, "%s: attribute dims must be the extents of %s", f->path,
+                   o->counted);
+  for (int i = 0; i < found.rank; i++) bytes *= (double)found.extent[i];
+  if (bytes > 1000.0 * stored)
+    return md_fail(f->context, MD_INPUT, "%s: dataset %s is not stored completely", f->path,
+                   o->counted);
+  if (found.extent[0] <= MD_MODES_MOST) header->count = (int)found.extent[0];
+  if (!modes && found.bytes == 8) header->precision = MD_SINGLE;
+  return md_header_input_check_dims(&source, dims);
 }
 
 static md_status describe_other(const md_h5_file *f, const struct other *o,
@@ -321,18 +343,12 @@ static md_status describe_other(const md_h5_file *f, const struct other *o,
   MD_TRY(md_h5_open_object(f, o->object, dataset, &object));
   snprintf(header->content, sizeof header->content, "%s", o->content);
   H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, visit_any, &r);
-  if (md_h5_get_attribute(object, &(md_attribute){"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims}))
-    for (int d = 0; d < MD_DIMS; d++)
-      header->dims[d] = dims[d] >= 2 && dims[d] <= 32767 ? (int)dims[d] : 0;
+  const bool has_dims =
+      md_h5_get_attribute(object, &(md_attribute){"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims});
   MD_H5_CLOSE(object);
-  if (r.status == MD_OK && o->counted) {
-    MD_TRY(md_h5_open_object(f, o->counted, true, &object));
-    const md_h5_found found = md_h5_find(object);
-    if (found.rank > 0 && found.extent[0] <= MD_MODES_MOST) header->count = (int)found.extent[0];
-    if (!has_extents(object, &found, header->dims, strcmp(o->content, "modes") == 0 ? 2 : 1))
-      memset(header->dims, 0, sizeof header->dims);
-    MD_H5_CLOSE(object);
-  }
+  if (r.status == MD_OK && o->counted) return describe_vectors(f, o, has_dims, dims, header);
+  for (int d = 0; d < MD_DIMS && has_dims; d++)
+    header->dims[d] = dims[d] >= 2 && dims[d] <= 32767 ? (int)dims[d] : 0;
   return r.status;
 }
 

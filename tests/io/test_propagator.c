@@ -167,6 +167,76 @@ static void refusals(void **state) {
   md_geometry_destroy(geometry);
 }
 
+/* A file that another program made: [1][t][z][y][x][3] of complex numbers in single
+ * precision, 0, 1, 2, ..., with the attribute dims where there is one. Rank 0 writes. */
+static void write_foreign(const md_context *context, const char *path, const int64_t *dims) {
+  static float reals[T * Z * Y * X * MD_FERMION_REALS];
+  const hsize_t extents[6] = {1, T, Z, Y, X, 3}, four = MD_DIMS;
+  if (context->rank == 0) {
+    for (size_t k = 0; k < sizeof reals / sizeof *reals; k++) reals[k] = (float)k;
+    const hid_t file = H5Fcreate(path, H5F_ACC_TRUNC, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t group = H5Gcreate2(file, "/propagator", H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    const hid_t type = H5Tcreate(H5T_COMPOUND, 2 * sizeof(float));
+    const hid_t space = H5Screate_simple(6, extents, NULL);
+    H5Tinsert(type, "r", 0, H5T_NATIVE_FLOAT);
+    H5Tinsert(type, "i", sizeof(float), H5T_NATIVE_FLOAT);
+    const hid_t dataset =
+        H5Dcreate2(group, "solution", type, space, H5P_DEFAULT, H5P_DEFAULT, H5P_DEFAULT);
+    assert_true(H5Dwrite(dataset, type, H5S_ALL, H5S_ALL, H5P_DEFAULT, reals) >= 0);
+    if (dims) {
+      const hid_t length = H5Screate_simple(1, &four, NULL);
+      const hid_t attribute =
+          H5Acreate2(dataset, "dims", H5T_NATIVE_INT64, length, H5P_DEFAULT, H5P_DEFAULT);
+      assert_true(H5Awrite(attribute, H5T_NATIVE_INT64, dims) >= 0);
+      H5Aclose(attribute);
+      H5Sclose(length);
+    }
+    H5Dclose(dataset);
+    H5Sclose(space);
+    H5Tclose(type);
+    H5Gclose(group);
+    H5Fclose(file);
+  }
+  md_barrier(context);
+}
+
+/* Attributes may be missing, but not tell another lattice; single precision is widened. */
+static void files_of_others(void **state) {
+  md_context *context = *state;
+  md_geometry *geometry = md_test_geometry(context, X, Y, Z, T, false);
+  md_geometry *longer = md_test_geometry(context, X, Y, Z, 2 * T, false);
+  const int64_t dims[MD_DIMS] = {X, Y, Z, T}, others[MD_DIMS] = {Y, Z, X, T};
+  md_field pair[MD_PARITIES], long_pair[MD_PARITIES];
+  char path[256];
+  io_test_name(context, ".h5", path, sizeof path);
+  make_pair(context, geometry, 1, 5, pair);
+  make_pair(context, longer, 1, 5, long_pair);
+  for (int with = 0; with < 2; with++) {
+    write_foreign(context, path, with ? dims : NULL);
+    MD_REQUIRE(context, md_propagator_read(context, path, pair, NULL, 0));
+    for (int p = 0; p < MD_PARITIES; p++)
+      for (int64_t i = 0; i < geometry->sites; i++) {
+        int x[MD_DIMS];
+        double v[MD_FERMION_REALS];
+        md_global_coordinates(geometry, p, i, x);
+        md_field_get(&pair[p], i, 0, v);
+        for (int c = 0; c < MD_FERMION_REALS; c++) assert_true(v[c] == label(x, 0, c));
+      }
+    assert_int_equal(md_propagator_read(context, path, long_pair, NULL, 0), MD_INPUT);
+    assert_non_null(strstr(context->message, "4x4x2x8 lattice, needed is one of 4x4x2x16"));
+  }
+  write_foreign(context, path, others);
+  assert_int_equal(md_propagator_read(context, path, pair, NULL, 0), MD_INPUT);
+  assert_non_null(
+      strstr(context->message, "attribute dims must be the extents of /propagator/solution"));
+  discard_pair(long_pair);
+  discard_pair(pair);
+  io_test_remove(context, path);
+  md_geometry_destroy(longer);
+  md_geometry_destroy(geometry);
+}
+
 static struct CMUnitTest tests[] = {cmocka_unit_test(propagator), cmocka_unit_test(layout_on_file),
-                                    cmocka_unit_test(checkpoint), cmocka_unit_test(refusals)};
+                                    cmocka_unit_test(checkpoint), cmocka_unit_test(refusals),
+                                    cmocka_unit_test(files_of_others)};
 MD_RUN_TESTS(tests)

@@ -61,6 +61,32 @@ for way in "x.h5 w.lime" "w.lime w.h5"; do
 done
 on 1 convert x.milc plain.lime --quiet 2>err && grep -q 'without their sources, which x.milc does not tell' err || complain "no sources: $(cat err)"
 
+# What h5py alone made, in the documented shape: without attributes, or in single precision. dims that do not
+# fit are refused by every command.
+if python_with h5py numpy; then
+  python3 -c '
+import h5py, numpy
+with h5py.File("x.h5") as file:
+    x = file["propagator/solution"][:]
+for name, data, dims in ("bare", x, None), ("narrow", x.astype("complex64"), None), ("wrong", x, (4, 4, 8, 4)):
+    with h5py.File(name + ".h5", "w") as file:
+        file["propagator/solution"] = data
+        if dims:
+            file["propagator/solution"].attrs["dims"] = dims
+' || complain "h5py: exit $?"
+  for file in bare narrow; do
+    on 1 info $file.h5 --json i.json --quiet && tr -d '\t\n ' <i.json | grep -qF '"dims":[4,4,4,8]' || complain "info $file.h5: $(key dims i.json)"
+    on 2 convert $file.h5 $file.lime --quiet 2>err || complain "convert $file.h5: $(cat err)"
+    on 1 $s --source point:1,0,2,1 --guess $file.h5 2>err && complain "$file.h5 as a guess says no mass"
+    on 1 $s --source file:$file.h5 --json $file.json 2>err || complain "source $file.h5: $(cat err)"
+  done
+  read_vectors same x.lime bare.lime
+  on 1 convert x.lime as_single.lime --precision single --quiet && read_vectors same as_single.lime narrow.lime
+  for command in 'info wrong.h5' 'convert wrong.h5 wrong.lime' "$s --source file:wrong.h5"; do
+    refuses 2 'wrong.h5: attribute dims must be the extents of /propagator/solution' 2 $command
+  done
+fi
+
 # As a source: the same solve; of a solution the next solve; as a guess nothing is left to do.
 on 2 $s --source file:x.lime --json f.json || complain "file source: exit $?"
 on 1 $s --source point:1,0,2,1 --json p.json
