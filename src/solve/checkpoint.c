@@ -323,6 +323,26 @@ static md_status check_start(md_context *context, const char *path, const md_cg_
   return MD_OK;
 }
 
+static md_status check_norms(md_context *context, const char *path, const char *name,
+                             const double *values, int count) {
+  for (int i = 0; i < count; i++)
+    if (!(values[i] >= 0.0 && isfinite(values[i])))
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %s must have a finite %s of at least 0, got %g at place %d", path,
+                     name, values[i], i);
+  return MD_OK;
+}
+
+static md_status check_iterations(md_context *context, const char *path, const char *name,
+                                  const int64_t *there, int count, int most) {
+  for (int r = 0; r < count; r++)
+    if (there[r] < 0 || there[r] > most)
+      return md_fail(context, MD_INPUT,
+                     "checkpoint %s must have %s within 0..%d, got %lld of right-hand side %d",
+                     path, name, most, (long long)there[r], r);
+  return MD_OK;
+}
+
 static md_status load_numbers(md_context *context, const char *path, md_cg_state *s) {
   double start_norm2[MD_MAX_RHS];
   int64_t rhs_iterations[MD_MAX_RHS];
@@ -330,7 +350,11 @@ static md_status load_numbers(md_context *context, const char *path, md_cg_state
       {"start_norm2", MD_ATTRIBUTE_REAL, s->n_rhs, start_norm2}};
   const int count = 1 + add_numbers(s, rhs_iterations, s->iteration, s->carries, attributes + 1);
   MD_TRY(md_checkpoint_read(context, path, s->x.geometry, NULL, 0, attributes, count));
+  MD_TRY(check_norms(context, path, "start_norm2", start_norm2, s->n_rhs));
   MD_TRY(check_start(context, path, s, start_norm2));
+  MD_TRY(check_norms(context, path, "r_norm2", s->r_norm2, s->n_rhs));
+  MD_TRY(check_norms(context, path, "residual_history", s->result.history, s->iteration + 1));
+  MD_TRY(check_iterations(context, path, "rhs_iterations", rhs_iterations, s->n_rhs, s->iteration));
   for (int r = 0; r < s->n_rhs; r++) s->result.rhs_iterations[r] = (int)rhs_iterations[r];
   for (int i = 0; i < s->more.numbers; i++)
     if (!isfinite(s->more.number[i]))
@@ -414,6 +438,11 @@ md_status md_solve_checkpoint_load_parts(md_context *context, const md_solve_run
   add_parts(parts, rhs_iterations, products, attributes);
   const int count = list_solutions(run, fields);
   MD_TRY(md_checkpoint_read(context, path, geometry, fields, count, attributes, PARTS));
+  MD_TRY(check_iterations(context, path, "rhs_iterations_before", rhs_iterations, parts->first,
+                          before->iterations));
+  MD_TRY(check_norms(context, path, "residuals_before", before->residuals, parts->first));
+  MD_TRY(check_norms(context, path, "residual_history_before", before->history,
+                     before->iterations + 1));
   MD_TRY(check_parts(context, run, parts, products));
   for (int r = 0; r < parts->first; r++) {
     before->rhs_iterations[r] = (int)rhs_iterations[r];

@@ -35,6 +35,21 @@ resumes 30 3 small.h5 --mass 0.05 --deflate modes.h5
 resumes 30 3 small.h5 --mass 0.05 --inner half --deflate modes.h5 --guess guess.h5
 resumes 30 3 small.h5 --mass 0.05 --tol 1e-15 --guess guess.h5
 
+# changed NAME VALUE PATTERN OPTIONS...: the state k.h5 of that solve, with another value in all places of an
+# attribute, is refused.
+python_with h5py numpy && has_h5py=1 || has_h5py=
+changed() {
+  [ "$has_h5py" ] || return 0
+  cp k.h5 changed.h5
+  python3 -c '
+import h5py, numpy, sys
+with h5py.File("changed.h5", "r+") as file:
+    words = file["checkpoint"].attrs
+    words.modify(sys.argv[1], numpy.full_like(words[sys.argv[1]], float(sys.argv[2])))
+' "$1" "$2" || complain "h5py: exit $?"
+  refuses 2 "checkpoint changed.h5 must have $3" 1 solve "${@:4}" --checkpoint changed.h5 --resume
+}
+
 # Right-hand sides one after the other: the state of the first that takes more iterations than all before it, whose
 # solutions are in the file, and the same bits behind it; those that follow one that does not converge leave no state.
 later() { # OPTIONS...: 1 where none takes longer
@@ -49,6 +64,9 @@ later() { # OPTIONS...: 1 where none takes longer
   on 2 solve "$@" --quiet --checkpoint k.h5 --checkpoint-every 1 --max-iter $((r - 1)) 2>/dev/null
   [ $? = 1 ] && grep -q solution_odd k.h5 || complain "$*: no state of a later right-hand side"
   refuses 2 'k.h5 must be of this --tol or a smaller one, 1e-13, got a residual of' 1 solve "$@" --tol 1e-13 --checkpoint k.h5 --resume
+  changed rhs_iterations_before $r 'rhs_iterations_before within 0..' "$@"
+  changed residuals_before -1 'a finite residuals_before of at least 0, got -1' "$@"
+  changed residual_history_before nan 'a finite residual_history_before of at least 0, got nan' "$@"
   on 1 solve "$@" --quiet --checkpoint k.h5 --resume --json resumed.json || complain "$* resumed: exit $?"
   [ "$(numbers through.json)" = "$(numbers resumed.json)" ] || complain "$* resumed later: other bits"
 }
@@ -75,6 +93,14 @@ on 1 $with --json r.json --output x.h5 2>err
 [ $? = 1 ] && [ -s x.h5 ] && grep -q 'raise --max-iter' err || complain "a multiple of --checkpoint-every: $(cat err)"
 [ "$(key checkpoint_failures r.json)" = 0 ] || complain "a checkpoint failed"
 refuses 2 'checkpoint k.h5 is at iteration 8; raise --max-iter above it' 1 $with --resume
+small='small.h5 --mass 0.01 --quiet'
+for value in nan inf -1; do
+  changed r_norm2 $value "a finite r_norm2 of at least 0, got $value at place 0" $small
+  changed residual_history $value "a finite residual_history of at least 0, got $value at place 0" $small
+  changed start_norm2 $value "a finite start_norm2 of at least 0, got $value at place 0" $small
+done
+changed rhs_iterations 9 'rhs_iterations within 0..8, got 9 of right-hand side 0' $small
+changed rhs_iterations -1 'rhs_iterations within 0..8, got -1 of right-hand side 0' $small
 
 # A state belongs to all that changes a bit, however long the words.
 zeros=$(printf '0%.0s' {1..3000})
