@@ -31,7 +31,7 @@ md_status md_chain_find(md_context *context, const md_file_texts *texts, md_chai
   if (!record->plaquettes) return md_fail_memory(context, SERIES_MOST * 8, "plaquette history");
   for (char *end; series && record->count < SERIES_MOST; series = end) {
     const double value = strtod(series, &end);
-    if (end == series) break;
+    if (end == series || !isfinite(value)) break;
     record->plaquettes[record->count++] = value;
   }
   return MD_OK;

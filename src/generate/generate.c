@@ -85,6 +85,9 @@ static md_status check_record(md_context *context, const md_generate_request *r)
   if (!(r->beta <= MD_BETA_MOST))
     return md_fail(context, MD_INPUT, "beta must be within 0..%g, %s says %g; give --beta",
                    MD_BETA_MOST, r->from, r->beta);
+  if (r->seed > MD_SEED_MOST)
+    return md_fail(context, MD_INPUT, "seed must be within 0..%lld, %s says %lld; give --seed",
+                   MD_SEED_MOST, r->from, r->seed);
   if (r->overrelax > MD_OVERRELAX_MOST)
     return md_fail(context, MD_INPUT,
                    "overrelax must be within 0..%d, %s says %lld; give --overrelax",
@@ -320,7 +323,7 @@ md_status md_command_generate(md_context *context, int argc, char **argv) {
       MD_OPTION(CHOICE, "on", &r.on, NULL, "where the sweeps are done [cpu]", .choices = "cpu|gpu",
                 .group = MD_GROUP_MACHINE),
       MD_OPTION(INTEGER, "seed", &r.seed, "S", "of the random numbers [1]", .low = 0,
-                .high = 0x1p53, .group = MD_GROUP_PHYSICS),
+                .high = MD_SEED_MOST, .group = MD_GROUP_PHYSICS),
       MD_OPTION(TEXT, "output", &r.output, "FILE", "lattice file to write (required)",
                 .short_name = 'o', .file = MD_FILE_RESULT, .group = MD_GROUP_OUTPUT),
       MD_FORCE_OPTION(r.force),

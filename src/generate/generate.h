@@ -23,6 +23,7 @@ typedef struct md_generate_request {
 
 /* Of the options, and of what a file says in their place. */
 enum { MD_OVERRELAX_MOST = 1000 };
+#define MD_SEED_MOST (1LL << 53) /* a report has it as a double */
 
 /* What a lattice file says of the chain that made it, in the text "minidirac chain": beta=B seed=S
  * sweeps=N overrelax=O. A chain draws by (seed, sweep), and one that goes on counts its sweeps from

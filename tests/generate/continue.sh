@@ -33,14 +33,22 @@ python3 - first.lime bad <<'PYTHON' || complain "no record in first.lime"
 import re, sys
 whole = open(sys.argv[1], "rb").read()
 for name, old, new in (("beta", rb"beta=[^ ]*", b"beta=1e9"), ("overrelax", rb"overrelax=2", b"overrelax=1001"),
-                       ("sweeps", rb"sweeps=2", b"sweeps=-7")):
+                       ("sweeps", rb"sweeps=2", b"sweeps=-7"), ("seed", rb"seed=7", b"seed=9007199254740993")):
     record = re.search(rb"beta=[0-9.]+ seed=7 sweeps=2 overrelax=2", whole).group()
     changed = re.sub(old, new, record)
     changed = changed.replace(b"beta=5.7000000000000002", b"beta=5.7")
     open(f"bad-{name}.lime", "wb").write(whole.replace(record, changed.replace(b" ", b" " * (1 + len(record) - len(changed)), 1)))
+series = whole.index(b"chain plaquettes") + len(b"chain plaquettes")
+number = re.search(rb" ([0-9.]{10,})", whole[series:])
+at = series + number.start(1)
+open("bad-series.lime", "wb").write(whole[:at] + b"inf".ljust(len(number.group(1))) + whole[at + len(number.group(1)):])
 PYTHON
 refuses 2 'beta must be within 0..1e.06, bad-beta.lime says 1e.09; give --beta' 2 generate --from bad-beta.lime --sweeps 1 -o x.h5 --force
 refuses 2 'overrelax must be within 0..1000, bad-overrelax.lime says 1001; give --overrelax' 2 generate --from bad-overrelax.lime --sweeps 1 -o x.h5 --force
+refuses 2 'seed must be within 0..9007199254740992, bad-seed.lime says 9007199254740993; give --seed' 2 generate --from bad-seed.lime --sweeps 1 -o x.h5 --force
+on 1 generate --from bad-seed.lime --seed 7 --sweeps 1 -o seeded.h5 --quiet || complain "another seed: exit $?"
+on 1 generate --from bad-series.lime --sweeps 1 -o series.h5 --quiet --json series.json || complain "bad series: exit $?"
+key plaquettes_before series.json | grep -q '^\[0\.[0-9]*\]$' || complain "a series is read beyond what is no number: $(key plaquettes_before series.json)"
 on 1 generate --from bad-overrelax.lime --overrelax 2 --sweeps 1 -o bounded.h5 --quiet || complain "exit $?"
 on 1 generate --from bad-sweeps.lime --beta 5.7 --seed 7 --sweeps 1 -o uncounted.h5 --quiet --json uncounted.json 2>err || complain "exit $?"
 grep -q 'does not say which sweeps made it' err && [ "$(key first_sweep uncounted.json)" = 1 ] || complain "-7 sweeps: $(cat err uncounted.json)"
