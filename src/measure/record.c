@@ -10,6 +10,7 @@
 #include <unistd.h>
 
 enum { FORMAT_VERSION = 1, OWN_ATTRIBUTES = 9, TEXTS = 3, ARRAYS = MD_STUDY_FIELDS + TEXTS };
+enum { LATTICES_MOST = 1 << 24 }; /* of a file */
 static const char group[] = "study";
 
 static const struct {
@@ -207,9 +208,12 @@ static md_status check_file(md_context *context, const md_study *s, int64_t *lat
                                      {"settings", MD_ATTRIBUTE_TEXT, sizeof settings, settings}};
   MD_TRY(md_arrays_read(context, path, group, NULL, 0, attributes,
                         sizeof attributes / sizeof *attributes));
-  if (version != FORMAT_VERSION || *lattices < 1 || *lattices > 1 << 24)
+  if (version != FORMAT_VERSION)
     return md_fail(context, MD_INPUT, "%s must be a study of format %d, got format %lld", path,
                    FORMAT_VERSION, (long long)version);
+  if (*lattices < 1 || *lattices > LATTICES_MOST)
+    return md_fail(context, MD_INPUT, "%s: attribute lattices must be within 1..%d, got %lld", path,
+                   LATTICES_MOST, (long long)*lattices);
   for (int d = 0; d < MD_DIMS; d++)
     if (dims[d] != s->dims[d])
       return md_fail(context, MD_INPUT,
@@ -227,6 +231,49 @@ static md_status check_file(md_context *context, const md_study *s, int64_t *lat
       "%s must belong to this study, its settings are '%s', here from '%.60s' on '%.60s'; "
       "give another --output, or --force without --resume",
       path, there, there + same, here + same);
+}
+
+/* Numbers of a field from place `at` on are finite and at least `least`. */
+static md_status check_numbers(md_context *context, const md_study *s, int lattice,
+                               md_study_field field, int at, int count, double least) {
+  const double *values = md_study_at(s, lattice, field) + at;
+  for (int i = 0; i < count; i++)
+    if (!(values[i] >= least && isfinite(values[i])))
+      return md_fail(context, MD_INPUT,
+                     "%s: %s of %s must be finite%s, got %g; give another --output, or --force "
+                     "without --resume",
+                     s->options.output, fields[field].name, s->lattice[lattice].name,
+                     isfinite(least) ? " and not negative" : "", values[i]);
+  return MD_OK;
+}
+
+/* What a source gives of a lattice; all else of it is NaN (propagate.c). */
+static md_status check_source(md_context *context, const md_study *s, int lattice, int place,
+                              const md_source *from) {
+  const md_momenta momenta = md_momenta_of(&s->options.momenta);
+  const int times = s->dims[MD_T];
+  MD_TRY(check_numbers(context, s, lattice, MD_STUDY_RESIDUAL, place, 1, 0.0));
+  MD_TRY(check_numbers(context, s, lattice, MD_STUDY_ITERATIONS, place, 1, 0.0));
+  if (md_source_is_noise(from))
+    return check_numbers(context, s, lattice, MD_STUDY_CONDENSATE, place, 1, -INFINITY);
+  for (int q = 0; q < momenta.count; q++) {
+    const int *n = momenta.n[q], at = (place * momenta.count + q) * times;
+    if ((n[0] || n[1] || n[2]) && !md_source_is_points(from)) continue;
+    MD_TRY(check_numbers(context, s, lattice, MD_STUDY_PION, at, times, -INFINITY));
+  }
+  return MD_OK;
+}
+
+/* Results that a lattice may have. */
+static md_status check_results(md_context *context, const md_study *s, int lattice) {
+  const md_study_options *o = &s->options;
+  for (int f = MD_STUDY_PLAQUETTE; f <= MD_STUDY_POLYAKOV; f++)
+    MD_TRY(check_numbers(context, s, lattice, (md_study_field)f, 0, s->length[f], -INFINITY));
+  for (int a = 0; a < o->actions.count; a++)
+    for (int m = 0; m < o->masses.count; m++)
+      for (int i = 0; i < o->sources.count; i++)
+        MD_TRY(check_source(context, s, lattice, md_study_case(s, a, m, i), &o->sources.source[i]));
+  return MD_OK;
 }
 
 md_status md_study_load(md_context *context, md_study *s) {
@@ -255,6 +302,7 @@ md_status md_study_load(md_context *context, md_study *s) {
     s->stale = s->stale || k < before;
     before = k;
     move(s, k, array, place, true);
+    status = check_results(context, s, k);
     if (s->lattice[k].state == MD_LATTICE_SKIPPED)
       md_warn(context, "%s keeps the results that %s has of it", name, s->options.output);
     s->lattice[k].state = MD_LATTICE_RESUMED;

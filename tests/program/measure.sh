@@ -49,6 +49,31 @@ with h5py.File("lone.h5", "r+") as file:
 ' || complain "one copy: errors in the file"
   on 1 $lone --sources 'random:1 point:0,0,0,0 colour:1,1' --resume --json old.json || complain "zeros of old: exit $?"
   [ "$(numbers old.json)" = "$(numbers lone.json)" ] || complain "zeros of old: other numbers"
+
+  # Numbers that no lattice has are refused; what a source does not give is NaN in the file, and stays.
+  while read -r name value rule; do
+    cp lone.h5 spoiled.h5
+    python3 -c '
+import h5py, numpy, sys
+name, value = sys.argv[1], float(sys.argv[2])
+with h5py.File("spoiled.h5", "r+") as file:
+    if name == "lattices":
+        file["study"].attrs.modify(name, numpy.int64(value))
+    else:
+        data = file["study"][name][:]
+        file["study"][name][:] = numpy.where(numpy.isnan(data), data, value)
+' $name $value || complain "$name: exit $?"
+    refuses 2 "spoiled.h5: $rule, got $value" 1 ${lone/lone.h5/spoiled.h5} --sources 'random:1 point:0,0,0,0 colour:1,1' --resume </dev/null
+  done <<'END'
+plaquette nan plaquette of cfg1.h5 must be finite
+polyakov_loop inf polyakov_loop of cfg1.h5 must be finite
+relative_residual nan relative_residual of cfg1.h5 must be finite and not negative
+relative_residual -1 relative_residual of cfg1.h5 must be finite and not negative
+iterations -1 iterations of cfg1.h5 must be finite and not negative
+pion nan pion of cfg1.h5 must be finite
+condensate inf condensate of cfg1.h5 must be finite
+lattices 0 attribute lattices must be within 1..16777216
+END
 fi
 
 # Two of the lattices, then all: the first two are not measured again, and nothing else changes.
