@@ -357,6 +357,11 @@ static md_status check_place(md_context *context, const md_named_file *file, boo
   char target[PATH_MAX], folder[PATH_MAX];
   struct stat old;
   if (is_stdout(file)) return MD_OK;
+  if (strcmp(file->path, "-") == 0)
+    return md_fail(context, MD_INPUT,
+                   "%s must be a file: '-' is standard output, which takes reports alone; give a "
+                   "file name",
+                   file->option);
   MD_TRY(md_follow_links(context, file->path, target));
   MD_TRY(check_length(context, target));
   if (stat(target, &old) == 0) MD_TRY(check_old(context, file, &old, force));

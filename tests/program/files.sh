@@ -26,6 +26,10 @@ for option in --output "$c" --json; do
   refuses 3 "nowhere/x cannot be written: its folder nowhere: No such file" 2 $late $option nowhere/x
 done
 refuses 2 "must be a file, but /dev/null is a device; '-' is standard output" 1 $late --json /dev/null
+for with in "--output $late --output" "--checkpoint $late $c" "OUT convert not-there.h5" "--output generate --dims 4x4x4x4 --start cold -o" \
+  "--output measure --lattices not-there.h5 --masses 1 --output"; do
+  refuses 2 "^minidirac: error: ${with%% *} must be a file: '-' is standard output, which takes reports alone; give a file name" 1 ${with#* } -
+done
 refuses 2 '--output and --json must be different files' 1 $s --output x.h5 --json folder/../x.h5
 refuses 2 '--output and --checkpoint must be different files' 1 $s --output x.h5 $c "$work/x.h5"
 refuses 2 '--csv and --json must be different files' 1 bench dirac --dims 4x4x4x4 --csv - --json -
