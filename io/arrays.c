@@ -62,6 +62,18 @@ static void choose_chunk(const md_array *array, hsize_t chunk[MD_ARRAY_RANK_MOST
   }
 }
 
+/* All of its chunks, the last ones whole. */
+static int64_t stored_bytes(const md_array *array) {
+  hsize_t chunk[MD_ARRAY_RANK_MOST];
+  int64_t bytes = array->text_bytes ? array->text_bytes : (int64_t)sizeof(double);
+  choose_chunk(array, chunk);
+  for (int d = 0; d < array->rank; d++) {
+    const int64_t part = (int64_t)chunk[d];
+    bytes *= (array->extent[d] + part - 1) / part * part;
+  }
+  return bytes;
+}
+
 static md_status write_array(const md_h5_file *file, const char *group, const md_array *array) {
   hsize_t extents[MD_ARRAY_RANK_MOST], chunk[MD_ARRAY_RANK_MOST];
   char name[MD_CHILD_NAME];
@@ -93,77 +105,21 @@ static md_status fill_file(const md_h5_file *file, const char *group, const md_a
   return status;
 }
 
-/* A file that HDF5 makes in memory, where it cannot run out of disk: a file that it could not close
- * it would close again when the process ends, and crash. What H5Fget_file_image gives of an open
- * file has a wrong checksum, so the memory is taken over when HDF5 gives it up. */
-typedef struct image {
-  void *data; /* to be freed */
-  size_t bytes;
-} image;
-
-static void *resize(void *data, size_t bytes, H5FD_file_image_op_t why, void *user) {
-  (void)why;
-  (void)user;
-  return realloc(data, bytes);
-}
-
-static void *allocate(size_t bytes, H5FD_file_image_op_t why, void *user) {
-  return resize(NULL, bytes, why, user);
-}
-
-static herr_t give_up(void *data, H5FD_file_image_op_t why, void *user) {
-  if (why == H5FD_FILE_IMAGE_OP_FILE_CLOSE)
-    ((image *)user)->data = data;
-  else
-    free(data);
-  return 0;
-}
-
-/* Lists of properties have the image of their caller. */
-static void *same(void *user) {
-  return user;
-}
-static herr_t keep(void *user) {
-  (void)user;
-  return 0;
-}
-
-static md_status create_image(md_h5_file *file, image *made) {
-  enum { STEP = 1 << 20 }; /* bytes by which it grows */
-  H5FD_file_image_callbacks_t calls = {allocate, NULL, resize, give_up, same, keep, made};
-  H5Eset_auto2(H5E_DEFAULT, NULL, NULL);
-  const hid_t access = H5Pcreate(H5P_FILE_ACCESS);
-  H5Pset_libver_bounds(access, H5F_LIBVER_V110, H5F_LIBVER_V110); /* checksummed metadata */
-  H5Pset_fapl_core(access, STEP, false);
-  H5Pset_file_image_callbacks(access, &calls);
-  file->id = H5Fcreate(file->path, H5F_ACC_TRUNC, H5P_DEFAULT, access);
-  MD_H5_CLOSE(access);
-  return file->id < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating the file") : MD_OK;
-}
-
-/* Returns the status that was, or that of closing. */
-static md_status close_image(md_h5_file *file, image *made, md_status status) {
-  if (file->id < 0) return status;
-  if (H5Fflush(file->id, H5F_SCOPE_GLOBAL) < 0 && status == MD_OK)
-    status = md_h5_fail(file, MD_ENVIRONMENT, "flushing the file");
-  const ssize_t bytes = H5Fget_file_image(file->id, NULL, 0); /* of what was taken in steps */
-  if ((H5Fclose(file->id) < 0 || bytes < 0) && status == MD_OK)
-    status = md_h5_fail(file, MD_ENVIRONMENT, "closing the file");
-  made->bytes = bytes < 0 ? 0 : (size_t)bytes;
-  return status;
-}
-
-/* Rank 0: the file is small and nobody else has a part of it. */
-static md_status write_here(const md_new_file *target, md_h5_file *file, const char *group,
+/* Rank 0, as a run of its own: the file is small and nobody else has a part of it. HDF5 has all the
+ * room that it may need before it writes, because a file that it could not close it would close
+ * again when the process ends, and crash. */
+static md_status write_here(md_context *context, const char *path, const char *group,
                             const md_array *arrays, int array_count, const md_attribute *attributes,
                             int attribute_count) {
-  image made = {0};
-  md_status status = create_image(file, &made);
+  md_context alone = {.ranks = 1, .threads = 1};
+  md_h5_file file = {&alone, path, .id = H5I_INVALID_HID};
+  int64_t bytes = 0;
+  for (int i = 0; i < array_count; i++) bytes += stored_bytes(&arrays[i]);
+  md_status status = md_h5_create(&file, bytes);
   if (status == MD_OK)
-    status = fill_file(file, group, arrays, array_count, attributes, attribute_count);
-  status = close_image(file, &made, status);
-  if (status == MD_OK) status = md_new_file_write(file->context, target, made.data, made.bytes);
-  free(made.data);
+    status = fill_file(&file, group, arrays, array_count, attributes, attribute_count);
+  status = md_h5_close_written(&file, status);
+  if (status != MD_OK) memcpy(context->message, alone.message, sizeof context->message);
   return status;
 }
 
@@ -173,10 +129,10 @@ md_status md_arrays_write(md_context *context, const char *path, bool keep_old, 
   md_new_file target;
   MD_TRY(md_new_file_begin(context, path, &target));
   target.keep_old = keep_old;
-  md_h5_file file = {context, target.path, .id = H5I_INVALID_HID};
   md_status status = MD_OK;
   if (context->rank == 0)
-    status = write_here(&target, &file, group, arrays, array_count, attributes, attribute_count);
+    status =
+        write_here(context, target.path, group, arrays, array_count, attributes, attribute_count);
   return md_new_file_end(context, &target, status);
 }
 

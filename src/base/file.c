@@ -297,11 +297,6 @@ static md_status write_all(md_context *context, const char *path, int file, cons
   return MD_OK;
 }
 
-md_status md_new_file_write(md_context *context, const md_new_file *file, const void *data,
-                            size_t bytes) {
-  return write_all(context, file->target, file->file, data, bytes);
-}
-
 md_status md_write_file(md_context *context, const char *path, const void *data, size_t bytes) {
   md_new_file file = {.file = -1};
   md_status status = create(context, path, &file);

@@ -42,10 +42,6 @@ md_status md_new_file_begin(md_context *context, const char *path, md_new_file *
  */
 md_status md_new_file_end(md_context *context, md_new_file *file, md_status status);
 
-/* Rank 0 writes all of the temporary: MD_ENVIRONMENT. Local. */
-md_status md_new_file_write(md_context *context, const md_new_file *file, const void *data,
-                            size_t bytes);
-
 /* Writes `bytes` of `data` to `path` in this way. Local. */
 md_status md_write_file(md_context *context, const char *path, const void *data, size_t bytes);
 

@@ -179,7 +179,7 @@ static void full_disks_are_told(void **state) {
   const md_status status = md_arrays_write(context, path, false, "study", arrays, 3, attributes, 2);
   if (context->rank == 0) assert_int_equal(setrlimit(RLIMIT_FSIZE, &whole), 0);
   assert_int_equal(status, MD_ENVIRONMENT);
-  assert_non_null(strstr(context->message, "cannot be written: File too large"));
+  assert_non_null(strstr(context->message, "cannot be written: no room for "));
   describe(found, arrays, attributes);
   MD_REQUIRE(context, md_arrays_read(context, path, "study", arrays, 3, attributes, 2));
   assert_true(found->line[0] == 1.0);
