@@ -4,79 +4,46 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* Names in an HDF5 file are followed link by link: a link may lead into another file, and the
- * library would open that without asking. */
-enum { NAME_MOST = 1024, SOFT_LINKS_MOST = 8 };
+enum { SOFT_LINKS_MOST = 8 };
 
-typedef struct walk {
+/* An object that is being opened by its name. */
+typedef struct opening {
   const md_h5_file *file;
-  const char *name;     /* what was asked for */
-  hid_t at;             /* object that was reached */
-  char rest[NAME_MOST]; /* of the name, relative to it */
-  int soft_links;
-} walk;
+  const char *name;
+  bool refused; /* and the message says why */
+} opening;
 
-static md_status refuse_external(walk *w, const char *link, const H5L_info_t *info) {
-  const char *there = "", *object = "";
-  char value[NAME_MOST] = "";
-  unsigned flags = 0;
-  if (info->u.val_size < NAME_MOST && H5Lget_val(w->at, link, value, NAME_MOST, H5P_DEFAULT) >= 0)
-    (void)H5Lunpack_elink_val(value, info->u.val_size, &flags, &there, &object);
-  return md_fail(
-      w->file->context, MD_INPUT,
-      "%s: %s leads through the external link '%.60s' to '%.200s' in the file '%.200s'; "
-      "links to other files are not followed, copy the data into this one (h5repack or h5py)",
-      w->file->path, w->name, link, object, there);
+/* A link may lead into another file, and the library would open that without asking. */
+static herr_t refuse_external(const char *from, const char *group, const char *there,
+                              const char *object, unsigned *flags, hid_t access, void *user) {
+  opening *o = user;
+  (void)from, (void)group, (void)flags, (void)access;
+  o->refused = true;
+  (void)md_fail(o->file->context, MD_INPUT,
+                "%s: %s leads through an external link to '%.200s' in the file '%.200s'; links to "
+                "other files are not followed, copy the data into this one (h5repack or h5py)",
+                o->file->path, o->name, object, there);
+  return -1;
 }
 
-/* The target takes the place of the link in the rest of the name. */
-static md_status follow_soft(walk *w, const char *link, const H5L_info_t *info) {
-  char target[NAME_MOST] = "", rest[NAME_MOST];
-  md_context *context = w->file->context;
-  if (++w->soft_links > SOFT_LINKS_MOST)
-    return md_fail(context, MD_INPUT, "%s: %s leads through more than %d soft links", w->file->path,
-                   w->name, SOFT_LINKS_MOST);
-  if (info->u.val_size >= NAME_MOST ||
-      H5Lget_val(w->at, link, target, sizeof target - 1, H5P_DEFAULT) < 0)
-    return md_h5_fail(w->file, MD_INPUT, "reading a soft link");
-  if (snprintf(rest, sizeof rest, "%s/%s", target, w->rest) >= NAME_MOST)
-    return md_fail(context, MD_INPUT,
-                   "%s: the soft link '%.60s' has a target of more than %d bytes", w->file->path,
-                   link, NAME_MOST - 1);
-  memcpy(w->rest, rest, sizeof rest);
-  if (target[0] == '/') {
-    MD_H5_CLOSE(w->at);
-    w->at = H5Oopen(w->file->id, "/", H5P_DEFAULT);
-    if (w->at < 0) return md_h5_fail(w->file, MD_INPUT, "opening its root group");
-  }
-  return MD_OK;
+static herr_t keep_innermost(unsigned depth, const H5E_error2_t *error, void *minor) {
+  if (depth == 0) *(hid_t *)minor = error->min_num;
+  return 0;
 }
 
-static md_status follow(walk *w, const char *link) {
-  H5L_info_t info;
-  if (H5Iget_type(w->at) != H5I_GROUP || H5Lget_info(w->at, link, &info, H5P_DEFAULT) < 0)
-    return md_fail(w->file->context, MD_INPUT, "%s: there is no %s in this file", w->file->path,
-                   w->name);
-  if (info.type == H5L_TYPE_EXTERNAL) return refuse_external(w, link, &info);
-  if (info.type == H5L_TYPE_SOFT) return follow_soft(w, link, &info);
-  if (info.type != H5L_TYPE_HARD)
-    return md_fail(w->file->context, MD_INPUT,
-                   "%s: %s leads through the user-defined link '%.60s', which is not followed",
-                   w->file->path, w->name, link);
-  const hid_t next = H5Oopen(w->at, link, H5P_DEFAULT);
-  if (next < 0) return md_h5_fail(w->file, MD_INPUT, "opening an object");
-  MD_H5_CLOSE(w->at);
-  w->at = next;
-  return MD_OK;
-}
-
-/* Takes the first part off the rest; false when nothing is left. */
-static bool next_part(walk *w, char part[NAME_MOST]) {
-  const size_t skipped = strspn(w->rest, "/"), length = strcspn(w->rest + skipped, "/");
-  memcpy(part, w->rest + skipped, length);
-  part[length] = 0;
-  memmove(w->rest, w->rest + skipped + length, strlen(w->rest + skipped + length) + 1);
-  return length > 0;
+static md_status fail_open(const opening *o) {
+  md_context *context = o->file->context;
+  hid_t minor = H5I_INVALID_HID;
+  if (o->refused) return MD_INPUT;
+  H5Ewalk2(H5E_DEFAULT, H5E_WALK_UPWARD, keep_innermost, &minor);
+  if (minor == H5E_NOTFOUND)
+    return md_fail(context, MD_INPUT, "%s: there is no %s in this file", o->file->path, o->name);
+  if (minor == H5E_NLINKS)
+    return md_fail(context, MD_INPUT, "%s: %s leads through more than %d soft links", o->file->path,
+                   o->name, SOFT_LINKS_MOST);
+  char step[300];
+  snprintf(step, sizeof step, "opening %.280s", o->name);
+  return md_h5_fail(o->file, MD_INPUT, step);
 }
 
 /* Where a dataset has its data: in the file, or in others by one of two ways. */
@@ -94,34 +61,32 @@ static storage storage_of(hid_t dataset) {
 }
 
 /* Data that the file itself does not hold are refused before they are looked for. */
-static md_status check_storage(const walk *w) {
-  const storage where = storage_of(w->at);
+static md_status check_storage(const md_h5_file *file, const char *name, hid_t dataset) {
+  const storage where = storage_of(dataset);
   if (where == HERE) return MD_OK;
-  if (where == UNKNOWN) return md_h5_fail(w->file, MD_INPUT, "reading the layout of a dataset");
-  return md_fail(w->file->context, MD_INPUT,
+  if (where == UNKNOWN) return md_h5_fail(file, MD_INPUT, "reading the layout of a dataset");
+  return md_fail(file->context, MD_INPUT,
                  "%s: %s %s; data in other files are not read, copy them into this one (h5repack "
                  "or h5py)",
-                 w->file->path, w->name,
+                 file->path, name,
                  where == VIRTUAL ? "is a virtual dataset" : "has external raw storage");
 }
 
 md_status md_h5_open_object(const md_h5_file *file, const char *name, bool dataset, hid_t *object) {
-  char part[NAME_MOST];
-  walk w = {.file = file, .name = name};
-  snprintf(w.rest, sizeof w.rest, "%s", name);
-  *object = H5I_INVALID_HID;
-  w.at = H5Oopen(file->id, "/", H5P_DEFAULT);
-  if (w.at < 0) return md_h5_fail(file, MD_INPUT, "opening its root group");
-  md_status status = MD_OK;
-  while (status == MD_OK && next_part(&w, part)) status = follow(&w, part);
-  if (status == MD_OK && H5Iget_type(w.at) != (dataset ? H5I_DATASET : H5I_GROUP))
+  opening o = {.file = file, .name = name};
+  const hid_t access = H5Pcreate(H5P_LINK_ACCESS);
+  const bool guarded = H5Pset_elink_cb(access, refuse_external, &o) >= 0 &&
+                       H5Pset_nlinks(access, SOFT_LINKS_MOST) >= 0;
+  *object = guarded ? H5Oopen(file->id, name, access) : H5I_INVALID_HID;
+  md_status status = *object < 0 ? fail_open(&o) : MD_OK;
+  MD_H5_CLOSE(access);
+  if (status == MD_OK && H5Iget_type(*object) != (dataset ? H5I_DATASET : H5I_GROUP))
     status = md_fail(file->context, MD_INPUT, "%s: %s must be a %s", file->path, name,
                      dataset ? "dataset" : "group");
-  if (status == MD_OK && dataset) status = check_storage(&w);
-  if (status == MD_OK)
-    *object = w.at;
-  else
-    MD_H5_CLOSE(w.at);
+  if (status == MD_OK && dataset) status = check_storage(file, name, *object);
+  if (status == MD_OK) return MD_OK;
+  MD_H5_CLOSE(*object);
+  *object = H5I_INVALID_HID;
   return status;
 }
 

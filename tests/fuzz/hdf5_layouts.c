@@ -219,7 +219,7 @@ static const details layouts[] = {
     {"external link latest", .latest = true, .link = external_link, .text = "external link"},
     {"soft link outside", .link = soft_link_outside, .text = "external link"},
     {"soft link loop", .link = soft_link_loop, .text = "soft links"},
-    {"user link", .latest = true, .link = user_link, .text = "user-defined link"},
+    {"user link", .latest = true, .link = user_link, .text = "opening /gauge/links failed"},
     {"external storage", .link = external_storage, .text = "external raw storage"},
     {"virtual", .latest = true, .link = virtual_dataset, .text = "virtual dataset"},
     {"group", .link = group_for_dataset, .text = "must be a dataset"},
