@@ -176,10 +176,10 @@ static md_precision narrowest(const md_lattice_format *format, const convert_opt
 }
 
 /* What files say of solutions. */
-enum { SOLUTION_WORDS = 9 };
+enum { SOLUTION_WORDS = 11 };
 typedef struct solution_words {
-  double mass, tolerance, plaquette, fat_plaquette, residuals[MD_MAX_RHS];
-  char source[MD_FILE_TEXT_MOST], boundary[32], action[256], checksum[64];
+  double mass, tolerance, shift, plaquette, fat_plaquette, residuals[MD_MAX_RHS];
+  char source[MD_FILE_TEXT_MOST], boundary[32], action[256], checksum[64], equation[64];
   md_attribute list[SOLUTION_WORDS];
   int count;
 } solution_words;
@@ -188,6 +188,8 @@ static void take_words(const md_lattice_info *info, int n_rhs, solution_words *w
   const md_attribute known[] = {
       {"mass", MD_ATTRIBUTE_REAL, 1, &w->mass},
       {"tolerance", MD_ATTRIBUTE_REAL, 1, &w->tolerance},
+      {"shift", MD_ATTRIBUTE_REAL, 1, &w->shift},
+      {"equation", MD_ATTRIBUTE_TEXT, sizeof w->equation, w->equation},
       {"plaquette", MD_ATTRIBUTE_REAL, 1, &w->plaquette},
       {"fat_plaquette", MD_ATTRIBUTE_REAL, 1, &w->fat_plaquette},
       {"residuals", MD_ATTRIBUTE_REAL, n_rhs, w->residuals},

@@ -116,6 +116,7 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
   md_status failed = MD_OK;
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
+    double shift = s->shift;
     cJSON *row = cJSON_GetArrayItem(rows, k);
     if (!s->converged) continue;
     MD_TRY(complete(context, run, s->shift, &y[k]));
@@ -131,7 +132,8 @@ static md_status observe_shifts(md_context *context, md_solve_run *run, const md
     if (!o->output) continue;
     for (int r = 0; r < o->run.request.n_rhs; r++) residuals[r] = s->relative_residual;
     md_solve_shift_path(o->output, k, path);
-    const md_status written = md_solve_write(context, run, path, mass_of(run, s->shift), residuals);
+    const md_status written = md_solve_write(context, run, path, mass_of(run, shift),
+                                             has_spin(run) ? &shift : NULL, residuals);
     if (written == MD_OK) cJSON_AddStringToObject(row, "output", path);
     if (written == MD_OK || failed != MD_OK) continue;
     failed = written;
@@ -161,9 +163,10 @@ static void fill_report(const md_context *context, md_report *report, const md_s
   md_rows_head(context, COLUMNS);
   for (int k = 0; k < result->n_shifts; k++) {
     const md_shift_result *s = &result->shifts[k];
-    md_rows_add(context, rows, COLUMNS, s->shift, mass_of(run, s->shift), s->iterations,
-                s->refine_iterations, s->estimate, s->relative_residual,
-                s->converged ? " converged" : " NOT converged", s->converged);
+    cJSON *row = md_rows_add(context, rows, COLUMNS, s->shift, mass_of(run, s->shift),
+                             s->iterations, s->refine_iterations, s->estimate, s->relative_residual,
+                             s->converged ? " converged" : " NOT converged", s->converged);
+    if (has_spin(run)) cJSON_AddStringToObject(row, "equation", MD_SOLVE_SHIFTED);
   }
 }
 

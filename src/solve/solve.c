@@ -5,6 +5,7 @@
 #include "base/text.h"
 #include "commands.h"
 #include "io/attribute.h"
+#include "io/lattice_file.h"
 #include "io/propagator.h"
 #include "io/vectors.h"
 
@@ -78,8 +79,22 @@ const md_dirac *md_solve_operator(const md_solve_run *run) {
   return run->options.run.mixed ? &run->of.inner : &run->of.dirac;
 }
 
-/* MD_INPUT for a guess of another lattice, action or boundary, or of another number of right-hand
- * sides. Collective. */
+/* MD_INPUT for a file that says that it holds the solution of a shift. Collective. */
+static md_status refuse_shift(md_context *context, const char *path) {
+  md_lattice_info info;
+  md_status status = md_lattice_describe(context, path, &info);
+  const char *shift = status == MD_OK ? md_file_texts_find(&info.notes.texts, "shift") : NULL;
+  if (shift)
+    status = md_fail(context, MD_INPUT,
+                     "a guess must solve M x = b, %s has shift %.32s and solves %s; give a "
+                     "solution without --shifts",
+                     path, shift, MD_SOLVE_SHIFTED);
+  md_lattice_info_destroy(&info);
+  return status;
+}
+
+/* MD_INPUT for a guess of another lattice, action or boundary, of another number of right-hand
+ * sides or with a shift. Collective. */
 static md_status read_guess(md_context *context, md_solve_run *run) {
   const md_solve_options *o = &run->options;
   const bool thin = o->run.lattice != NULL;
@@ -102,7 +117,7 @@ static md_status read_guess(md_context *context, md_solve_run *run) {
     return md_fail(context, MD_INPUT,
                    "the guess %s must be of action '%s' and boundary '%s', got '%s' and '%s'",
                    o->guess, words, o->run.boundary, action, boundary);
-  return MD_OK;
+  return refuse_shift(context, o->guess);
 }
 
 /* MD_INPUT when no mode has converged, or they belong to another lattice, action or boundary.
@@ -178,18 +193,20 @@ bool md_solve_cut_short(const md_solve_run *run) {
 }
 
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
-                         double *residuals) {
+                         double *shift, double *residuals) {
   md_solve_options *o = &run->options;
   char words[MD_PHYSICS_WORDS_BYTES];
   md_provenance from;
   const bool thin = o->run.lattice != NULL;
-  enum { OWN = 4 };
-  md_attribute attributes[OWN + MD_PROVENANCE_ATTRIBUTES] = {
+  enum { OWN = 4, SHIFTED = 2 };
+  md_attribute attributes[OWN + SHIFTED + MD_PROVENANCE_ATTRIBUTES] = {
       {"residuals", MD_ATTRIBUTE_REAL, o->run.request.n_rhs, residuals},
       {thin ? "plaquette" : "fat_plaquette", MD_ATTRIBUTE_REAL, 1,
        thin ? &run->links.plaquette : &run->links.fat_plaquette},
       {"source", MD_ATTRIBUTE_TEXT, 0, (char *)o->source.text},
-      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->run.boundary}};
+      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)o->run.boundary},
+      {"shift", MD_ATTRIBUTE_REAL, 1, shift},
+      {"equation", MD_ATTRIBUTE_TEXT, 0, (char *)MD_SOLVE_SHIFTED}};
   md_provenance_of_run(context, &from);
   from.lattice = thin ? o->run.lattice : o->run.physics.fat_file;
   from.lattice_checksum = run->links.lattice_checksum;
@@ -199,7 +216,7 @@ md_status md_solve_write(md_context *context, md_solve_run *run, const char *pat
   const md_lattice_format *format = md_vectors_format_of(o->output, o->format);
   return md_solution_write(context, path, format, md_vectors_precision(format), !o->force,
                            run->of.x, run->of.b, attributes,
-                           md_provenance_append(&from, attributes, OWN));
+                           md_provenance_append(&from, attributes, shift ? OWN + SHIFTED : OWN));
 }
 
 /* Exit 3 after a signal, 1 otherwise, with what to do. */
@@ -255,7 +272,7 @@ static md_status solve_and_report(md_context *context, md_solve_run *run) {
   if (whole) MD_TRY(md_solve_observe(context, run));
   md_solve_print(context, run); /* what is known, also with a number that is none */
   if (whole && o->output)
-    written = md_solve_write(context, run, o->output, o->mass, run->result.residuals);
+    written = md_solve_write(context, run, o->output, o->mass, NULL, run->result.residuals);
   status = md_solve_report(context, run, written);
   if (status == MD_OK && !run->result.converged) status = unreached(context, run);
   return status == MD_OK ? check_states(context, run) : status;

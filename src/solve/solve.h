@@ -65,9 +65,13 @@ md_status md_solve_observe(md_context *context, md_solve_run *run);
 /* Their keys and lines. */
 void md_solve_report_observables(cJSON *object, const md_solve_run *run);
 void md_solve_print_observables(const md_context *context, const md_solve_run *run);
-/* Writes run->of.x, the solution for `mass`, as a propagator file. Collective. */
+/* What a shift of four spins solves, which is no M x = b. */
+#define MD_SOLVE_SHIFTED "(S S^dag + shift) x = b on even sites"
+/* Writes run->of.x, the solution for `mass`, as a propagator file; of four spins and a shift
+ * (NULL: none) with the attributes `shift` and `equation`, as it is no solution of M. Collective.
+ */
 md_status md_solve_write(md_context *context, md_solve_run *run, const char *path, double mass,
-                         double *residuals);
+                         double *shift, double *residuals);
 
 /* MD_INPUT where --checkpoint names a file that is there and no state, which it would replace.
  * Collective. */

@@ -23,6 +23,7 @@ report solve 2 solve --lattice $lattice --mass 0.5 --tune=choices.json
 report solve-shifts 1 solve --lattice $lattice --mass 0.5 --solver multishift --shifts 0.1,0.3
 report solve-walls 1 solve --lattice $lattice --mass 0.5 --action domainwall --Ls 4
 report solve-wilson 1 solve --lattice $lattice --mass 0.5 --action wilson
+report solve-wilson-shifts 1 solve --lattice $lattice --mass 0.5 --action wilson --solver multishift --shifts 0.1,0.3
 report solve-auto 1 solve --lattice $lattice --mass 0.05 --solver auto --inner single --source random:1 --rhs 2
 report solve-points 1 solve --lattice $lattice --mass 0.5 --source 'points:0,0,0,0;1,1,0,0' --momenta upto:1
 report solution 1 solve $lattice --mass 0.5 --tol 1e-4 --output x.lime

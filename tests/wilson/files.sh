@@ -43,6 +43,14 @@ done
 on 1 solve --lattice "$lattice" --action mobius --Ls 2 --mass 0.1 --max-iter 3 --quiet --progress always 2>"$work/err"
 grep -q 'solve: right-hand side 1 of 12, .* iteration 1' "$work/err" || complain "how far a solve in parts is: $(cat "$work/err")"
 solved shifts 2 --action wilson --mass 0.1 --solver multishift --shifts 0,0.5 --output "$work/shift.h5"
+[ "$(grep -c '"equation":.*"(S S^dag + shift) x = b on even sites"' "$work/shifts.json")" = 2 ] || complain "what shifts solve: $(value equation shifts)"
+refuses 2 'must solve M x = b, .*shift-1.h5 has shift 0.5 and solves .S S.dag . shift. x = b .*; give a solution without --shifts' 1 \
+  solve --lattice "$lattice" --action wilson --mass 0.1 --guess "$work/shift-1.h5"
+on 1 convert "$work/shift-1.h5" "$work/shifted.h5" --quiet || complain "a copy of a shift's solution: exit $?"
+for name in shift-1 shifted; do
+  said=$(on 1 info "$work/$name.h5")
+  [[ $said == *'shift: 0.5'* && $said == *'equation: (S S^dag + shift) x = b'* ]] || complain "info of $name: $said"
+done
 solved refined 1 --action wilson --mass 0.1 --solver multishift --shifts 0,0.5 --precision single --refine
 [ "$(grep -c '"relative_residual"' "$work/refined.json")" = 3 ] || complain "the rows of shifts"
 
