@@ -32,6 +32,16 @@ md_status md_pion_correlator(md_context *context, const md_field x[MD_PARITIES],
   return MD_OK;
 }
 
+double md_residual_mass(const double *midpoint, const double *pion, int times, int first) {
+  double of_midpoint = 0.0, of_pion = 0.0;
+  for (int t = 0; t < times; t++) {
+    if (!md_in_window((t - first + times) % times, times)) continue;
+    of_midpoint += midpoint[t];
+    of_pion += pion[t];
+  }
+  return of_pion > 0.0 ? of_midpoint / of_pion : NAN; /* of less than four slices */
+}
+
 /* exp(i 2 pi n k / L) of every momentum, direction and distance k. */
 typedef struct waves {
   int start[4]; /* of the directions in a momentum's table; [3]: its length */

@@ -25,6 +25,16 @@ md_status md_pion_correlators(md_context *context, const md_field x[MD_PARITIES]
                               const int (*origin)[MD_DIMS], const md_momenta *momenta,
                               double *correlators);
 
+/* Whether time slice t from the source, of `times`, is free of contact terms: m_res is the
+ * correlator of the quark in the middle of the fifth dimension over the pion's, each summed over
+ * these. */
+static inline bool md_in_window(int t, int times) {
+  return t >= 2 && t <= times - 2;
+}
+/* m_res of correlators whose source is on slice `first`; NaN where the window has no slice. Local.
+ */
+double md_residual_mass(const double *midpoint, const double *pion, int times, int first);
+
 /* Estimates of tr M^-1 / V (V all sites, trace over colours) from noise sources: estimates[r] =
  * Re <b_r, x_r> / V with M x = b. Host fields, MD_DOUBLE. Collective. */
 md_status md_chiral_condensate(md_context *context, const md_field b[MD_PARITIES],

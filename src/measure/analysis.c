@@ -90,7 +90,7 @@ static void analyse_midpoint(const md_context *context, desk *d, cJSON *row, int
   d->mass[0] = 0.0;
   for (int b = 0; b < bins; b++) d->masses[b] = 0.0;
   for (int t = 0; t < times; t++) {
-    if (!md_study_in_window(t, times)) continue;
+    if (!md_in_window(t, times)) continue;
     d->mass[0] += d->mean[t];
     for (int b = 0; b < bins; b++) d->masses[b] += d->samples[b * times + t];
   }

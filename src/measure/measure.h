@@ -93,11 +93,6 @@ static inline bool md_study_has(const md_study *s, int lattice) {
   return s->lattice[lattice].state == MD_LATTICE_MEASURED ||
          s->lattice[lattice].state == MD_LATTICE_RESUMED;
 }
-/* Whether time slice t from the source, of `times`, is free of contact terms: m_res is the
- * midpoint's correlator over the pion's, each summed over these. */
-static inline bool md_study_in_window(int t, int times) {
-  return t >= 2 && t <= times - 2;
-}
 static inline int md_study_momenta(const md_study *s) {
   return md_momenta_of(&s->options.momenta).count;
 }

@@ -120,7 +120,7 @@ static md_status observe_midpoint(work *w, const int (*origin)[MD_DIMS], double 
   for (int r = 0; r < w->width; r++) {
     found[r * FOUND + MIDPOINT] = 0.0;
     for (int t = 0; t < times; t++)
-      if (md_study_in_window(t, times)) found[r * FOUND + MIDPOINT] += w->room[r * times + t];
+      if (md_in_window(t, times)) found[r * FOUND + MIDPOINT] += w->room[r * times + t];
   }
   return MD_OK;
 }

@@ -41,7 +41,7 @@ static md_status observe_walls(md_context *context, md_solve_run *run, const int
   md_solve_observables *found = &run->observed;
   const int times = run->links.geometry->global[MD_T], n = (int)run->options.rhs;
   const int first = on_one_slice(&run->options.source) ? origin[0][MD_T] : 0;
-  double parts[MD_MAX_RHS], trace = 0.0, sum = 0.0, pion = 0.0, midpoint = 0.0;
+  double parts[MD_MAX_RHS], trace = 0.0, sum = 0.0;
   if (!found->midpoint) return MD_OK;
   MD_TRY(
       mean_of(context, run, run->midpoint, origin, room, found->midpoint, found->midpoint_error));
@@ -49,14 +49,8 @@ static md_status observe_walls(md_context *context, md_solve_run *run, const int
   for (int r = 0; r < n; r++)
     trace +=
         parts[r] * (double)run->links.geometry->volume * md_source_width(&run->options.source) / n;
-  for (int t = 0; t < times; t++) {
-    const int away = (t - first + times) % times;
-    sum += run->options.mass * found->pion[t] + found->midpoint[t];
-    if (away < 2 || away > times - 2) continue;
-    pion += found->pion[t];
-    midpoint += found->midpoint[t];
-  }
-  found->residual_mass = pion > 0.0 ? midpoint / pion : NAN; /* of less than four slices */
+  for (int t = 0; t < times; t++) sum += run->options.mass * found->pion[t] + found->midpoint[t];
+  found->residual_mass = md_residual_mass(found->midpoint, found->pion, times, first);
   found->ward = sum / trace - 1.0;
   return MD_OK;
 }

@@ -11,9 +11,10 @@
 #include <string.h>
 
 /* A point source: its colours, with spin of every spin, all in one solve with the other right-hand
- * sides zero, or one after the other where the operator has fewer right-hand sides. */
+ * sides zero, or one after the other where the operator has fewer right-hand sides. midpoint: of
+ * walls with a middle alone. */
 typedef struct point_problem {
-  md_field colours[MD_PARITIES], b[MD_PARITIES], x[MD_PARITIES];
+  md_field colours[MD_PARITIES], b[MD_PARITIES], x[MD_PARITIES], midpoint[MD_PARITIES];
 } point_problem;
 
 /* Collective. */
@@ -25,12 +26,14 @@ static md_status create(md_context *context, const md_geometry *g,
   MD_TRY(md_host_fields(context, g, request, p->b));
   MD_TRY(md_host_fields(context, g, request, p->x));
   MD_TRY(md_host_fields(context, g, &all, p->colours));
+  if (md_request_slices(request) % 2 == 0) MD_TRY(md_host_fields(context, g, request, p->midpoint));
   if (!md_counts(context)) md_source_point(p->colours, origin);
   return MD_OK;
 }
 
 static void destroy(point_problem *p) {
-  for (int k = 0; k < MD_PARITIES; k++) MD_FIELDS_DESTROY(&p->colours[k], &p->b[k], &p->x[k]);
+  for (int k = 0; k < MD_PARITIES; k++)
+    MD_FIELDS_DESTROY(&p->colours[k], &p->b[k], &p->x[k], &p->midpoint[k]);
 }
 
 /* What the lines of progress say of a solve. */
@@ -48,17 +51,21 @@ static md_status observe(void *user, const md_cg_state *state) {
   return MD_OK;
 }
 
+static bool has_midpoint(const point_problem *p) {
+  return p->midpoint[0].components > 0;
+}
+
 /* Solves all colours: *result is that of the slowest with the largest residual of all, the
- * correlator is summed. */
+ * correlators are summed. */
 static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *exact,
                                const md_solver_request *how, point_problem *p,
                                md_solver_result *result, double *correlator) {
   const int times = dirac->geometry->global[MD_T], all = p->colours[0].n_rhs;
   const int at_once = p->b[0].n_rhs < all ? 1 : all;
-  double *part = calloc((size_t)times, sizeof *part), worst = 0.0;
-  const size_t bytes = (size_t)times * sizeof *part;
+  const size_t bytes = 2 * (size_t)times * sizeof(double);
+  double *part = calloc(1, bytes), worst = 0.0;
   md_status status = md_agree(context, part ? MD_OK : md_fail_memory(context, bytes, "correlator"));
-  for (int t = 0; t < times; t++) correlator[t] = 0.0;
+  for (int t = 0; t < 2 * times; t++) correlator[t] = 0.0;
   for (int first = 0; first < all && status == MD_OK; first += at_once) {
     md_solver_result one;
     for (int k = 0; k < MD_PARITIES; k++)
@@ -70,7 +77,9 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
       break;
     }
     if (status == MD_OK) status = md_pion_correlator(context, p->x, part);
-    for (int t = 0; t < times; t++) correlator[t] += part[t];
+    if (status == MD_OK && has_midpoint(p))
+      status = md_pion_correlator(context, p->midpoint, part + times);
+    for (int t = 0; t < 2 * times; t++) correlator[t] += part[t];
     worst = fmax(worst, one.relative_residual);
     if (first == 0 || one.iterations > result->iterations) {
       const md_solver_result faster = *result;
@@ -82,6 +91,15 @@ static md_status solve_colours(md_context *context, md_dirac *dirac, md_dirac *e
   result->relative_residual = worst;
   free(part);
   return status;
+}
+
+static void add_residual_mass(cJSON *row, const double *exact, const double *correlator,
+                              int times) {
+  const double m_res =
+      correlator ? md_residual_mass(correlator + times, correlator, times, 0) : NAN;
+  const double reference = md_residual_mass(exact + times, exact, times, 0);
+  md_report_add(row, "residual_mass=%g residual_mass_percent=%g", m_res,
+                100.0 * (m_res / reference - 1.0));
 }
 
 static void add_row(md_context *context, md_validate_run *run, const md_dirac *dirac, bool inner,
@@ -99,14 +117,24 @@ static void add_row(md_context *context, md_validate_run *run, const md_dirac *d
                            inner ? precision : "none", result->iterations,
                            solved ? result->relative_residual : NAN, worst);
   if (percent) md_report_reals(row, "correlator_percent", percent, times);
+  if (md_request_slices(&dirac->request) % 2 == 0)
+    add_residual_mass(row, exact, solved ? correlator : NULL, times);
   md_report_reals(row, "residual_history", solved ? result->history : NULL,
                   solved ? result->iterations + 1 : 0);
   free(percent);
 }
 
+static void print_percent(const md_context *context, const cJSON *percent) {
+  if (cJSON_IsNumber(percent))
+    md_say(context, " %9.1e", percent->valuedouble);
+  else
+    md_say(context, " %9s", "-");
+}
+
 void md_validate_print_correlators(const md_context *context, const md_validate_run *run) {
-  md_say(context, "\npion correlator on each time slice, deviation from double in per cent\n   t");
-  for (const cJSON *row = run->solver->child; row; row = row->next) {
+  const cJSON *first = run->solver->child;
+  md_say(context, "\npion correlator on each time slice, deviation from double in per cent\n    t");
+  for (const cJSON *row = first; row; row = row->next) {
     const char *inner = cJSON_GetObjectItem(row, "inner")->valuestring;
     const char *precision = cJSON_GetObjectItem(row, "precision")->valuestring;
     const bool mixed = strcmp(inner, "none") != 0;
@@ -115,15 +143,14 @@ void md_validate_print_correlators(const md_context *context, const md_validate_
     md_say(context, " %9s", name);
   }
   for (int t = 0; t < run->links.geometry->global[MD_T]; t++) {
-    md_say(context, "\n%4d", t);
-    for (const cJSON *row = run->solver->child; row; row = row->next) {
-      const cJSON *percent = cJSON_GetArrayItem(cJSON_GetObjectItem(row, "correlator_percent"), t);
-      if (cJSON_IsNumber(percent))
-        md_say(context, " %9.1e", percent->valuedouble);
-      else
-        md_say(context, " %9s", "-");
-    }
+    md_say(context, "\n%5d", t);
+    for (const cJSON *row = first; row; row = row->next)
+      print_percent(context, cJSON_GetArrayItem(cJSON_GetObjectItem(row, "correlator_percent"), t));
   }
+  if (cJSON_HasObjectItem(first, "residual_mass_percent")) md_say(context, "\nm_res");
+  for (const cJSON *row = first; row && cJSON_HasObjectItem(row, "residual_mass_percent");
+       row = row->next)
+    print_percent(context, cJSON_GetObjectItem(row, "residual_mass_percent"));
   md_say(context, "\n");
 }
 
@@ -152,6 +179,7 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
   if (status == MD_OK) status = create(context, run->links.geometry, request, &p);
   if (inner) how.inner = &dirac;
+  if (has_midpoint(&p)) how.midpoint = p.midpoint;
   if (status == MD_OK)
     status = md_counts(context)
                  ? md_solve_cg(context, inner ? &outer : &dirac, &outer, &how, p.x, p.b, &result)

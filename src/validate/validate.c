@@ -216,7 +216,7 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
   const size_t times = (size_t)run->links.geometry->global[MD_T];
   const char *backend = strcmp(o->run.backend, "all") == 0 ? "auto" : o->run.backend;
-  double *exact = calloc(2 * times, sizeof *exact);
+  double *exact = calloc(4 * times, sizeof *exact); /* and what is compared with it */
   md_backend_request request = o->run.request;
   request.precision = MD_DOUBLE;
   request.reconstruct = MD_RECONSTRUCT_18;
@@ -224,7 +224,7 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
   const int columns = md_action_reals(request.action) / 2; /* of a point */
   request.n_rhs = columns;
   md_status status = md_agree(
-      context, exact ? MD_OK : md_fail_memory(context, 2 * times * sizeof *exact, "correlator"));
+      context, exact ? MD_OK : md_fail_memory(context, 4 * times * sizeof *exact, "correlator"));
   md_say(context, "\n");
   md_rows_head(context, MD_VALIDATE_SOLVER_COLUMNS);
   if (status == MD_OK)
@@ -236,7 +236,7 @@ static md_status check_solvers(md_context *context, md_validate_run *run) {
           !find_packing(context, o, backend, columns, &request))
         continue;
       status =
-          md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + times);
+          md_validate_solver(context, run, backend, &request, inner == 1, exact, exact + 2 * times);
     }
   if (status == MD_OK && !md_counts(context)) md_validate_print_correlators(context, run);
   free(exact);

@@ -68,12 +68,13 @@ md_status md_validate_operator(md_context *context, md_validate_run *run, md_dir
  * trace of fat and long links. Collective. */
 md_status md_validate_links(md_context *context, md_validate_run *run);
 /* The solver in one precision alone, or with it as the inner one of double: iterations, the true
- * residual that it reaches, deviation of the pion correlator from `exact` (global[T] entries; NULL:
- * this is the exact one, stored into *correlator). Collective. */
+ * residual that it reaches, deviation of the pion correlator from `exact` (NULL: this is the exact
+ * one, stored into *correlator), and of walls with a middle that of m_res. exact, correlator:
+ * global[T] numbers of the pion, then as many of the midpoint. Collective. */
 md_status md_validate_solver(md_context *context, md_validate_run *run, const char *backend,
                              const md_backend_request *request, bool inner, const double *exact,
                              double *correlator);
-/* The deviations of all solver rows on each time slice, as a table. */
+/* The deviations of all solver rows on each time slice and of m_res, as a table. */
 void md_validate_print_correlators(const md_context *context, const md_validate_run *run);
 
 /* What storing changes of a link: docs/precision.md, section 2. Links are 18 reals in double,

@@ -38,6 +38,7 @@ report solve-deflated 1 solve $lattice --mass 0.5 --deflate modes.h5
 report eigen-hisq 1 eigen $lattice --action hisq --modes 2 --tol 1e-4 --output hisq-modes.h5
 report solve-hisq-deflated 1 solve $lattice --action hisq --mass 0.5 --deflate hisq-modes.h5
 report validate 1 validate --lattice $lattice --backend cpu_simd --precision single
+report validate-walls 1 validate --lattice $lattice --action domainwall --Ls 2 --backend cpu_simd --precision single --reconstruct 18
 report bench-dirac 2 bench dirac --dims 4x4x4x4 --backends cpu_simd --repetitions 1
 report bench-dirac-matvec 1 bench dirac --kernel matvec --counts 64 --repetitions 3
 report bench-solver 1 bench solver --dims 4x4x4x4 --mass 0.5 --operators cpu_simd --inner none --repetitions 1 --tol 1e-8

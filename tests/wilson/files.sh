@@ -119,6 +119,18 @@ for what in wilson "mobius --Ls 2 --magnetic 1"; do
   [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
   [ "$(grep -c '"operation"' "$work/validate.json")" -ge 12 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
 done
+# The residual mass of double is that of solve; of every other row the deviation from it.
+solved walls 1 --action mobius --Ls 2 --magnetic 1 --mass 0.3 --tol 1e-12
+close "[$(value residual_mass validate)]" "[$(value residual_mass walls)]" 1e-9 || complain "validate: m_res $(value residual_mass validate)"
+[ "$(value residual_mass_percent validate)" = 0 ] || complain "validate: double is off double by $(value residual_mass_percent validate) %"
+[ "$(grep -c '"residual_mass_percent":.*[0-9]' "$work/validate.json")" = "$(grep -c '"reachable_residual"' "$work/validate.json")" ] ||
+  complain "validate: rows of solvers without m_res"
+on 1 validate --lattice "$lattice" --mass 0.3 --action mobius --Ls 2 --backend cpu_simd --precision single --max-iter 5 >"$work/said" ||
+  complain "validate on the terminal: exit $?"
+grep -q '^m_res   0.0e+00 ' "$work/said" || complain "validate does not say m_res: $(tail -3 "$work/said")"
+on 1 validate --lattice "$lattice" --mass 0.3 --action mobius --Ls 3 --backend cpu_simd --precision single --max-iter 5 --quiet \
+  --json "$work/odd.json" || complain "validate, three slices: exit $?"
+[ -z "$(value residual_mass odd)" ] || complain "validate: three slices have no middle, got $(value residual_mass odd)"
 on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,block,gcr,bicgstab --rhs 2 \
   --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"
 on 1 bench solver --lattice "$lattice" --action mobius --Ls 2 --mass 0.1 --modes 3 --inner none,half --rhs 2 \
