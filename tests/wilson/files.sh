@@ -117,7 +117,8 @@ for what in wilson "mobius --Ls 2 --magnetic 1"; do
   # shellcheck disable=SC2086
   on 2 validate --lattice "$lattice" --mass 0.3 --action $what --quiet --json "$work/validate.json" || complain "validate $what: exit $?"
   [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
-  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 12 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
+  [ "$(grep -c '"operation"' "$work/validate.json")" -ge 14 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
+  [ "$(grep -c '"reason":.*of quarks without spin' "$work/validate.json")" = 2 ] || complain "validate $what: does not say what it leaves out"
 done
 # The residual mass of double is that of solve; of every other row the deviation from it.
 solved walls 1 --action mobius --Ls 2 --magnetic 1 --mass 0.3 --tol 1e-12
