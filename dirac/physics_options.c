@@ -93,6 +93,15 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
   return request;
 }
 
+double md_physics_kappa(md_action action, double mass) {
+  return action == MD_ACTION_WILSON ? 0.5 / (mass + 4.0) : NAN;
+}
+
+void md_kappa_report(cJSON *object, md_action action, double mass) {
+  const double kappa = md_physics_kappa(action, mass);
+  if (!isnan(kappa)) md_report_real(object, "kappa", kappa);
+}
+
 void md_twist_report(cJSON *object, const md_backend_request *request) {
   const md_twist *twist = &request->twist;
   const md_walls *w = &request->walls;

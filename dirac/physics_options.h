@@ -102,6 +102,10 @@ md_status md_physics_check_walls(md_context *context, const md_physics_options *
 /* MD_INPUT for a mass of the option `name` that is below what the action allows. Local. */
 md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
                                 double mass);
+/* 1 / (2 mass + 8) of Wilson quarks, NaN of others, which have none; and as a report's key kappa
+ * where there is one. */
+double md_physics_kappa(md_action action, double mass);
+void md_kappa_report(cJSON *object, md_action action, double mass);
 /* Sets action and twist of the request, by options that passed the check. */
 void md_physics_apply(const md_physics_options *options, md_backend_request *request);
 md_action md_physics_action(const md_physics_options *options);

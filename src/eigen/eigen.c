@@ -213,6 +213,7 @@ static md_status report(md_context *context, const search *r, md_status written)
                 (double)r->modes, r->run.request.n_rhs, r->tolerance, found->converged,
                 found->below);
   if (has_spin(r)) md_report_add(root, "mass=%g operator=%s", r->mass, operator_of(r));
+  md_kappa_report(root, r->run.request.action, r->mass);
   md_report_reals(root, "eigenvalues", found->values, found->below);
   md_report_reals(root, "residuals", found->residuals, found->below);
   if (found->signs) report_signs(context, root, r);

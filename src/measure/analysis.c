@@ -69,8 +69,10 @@ static cJSON *add_case(const md_context *context, const md_study *s, cJSON *rows
   for (int k = 0; k < s->lattices; k++)
     if (md_study_has(s, k)) most = fmax(most, md_study_at(s, k, MD_STUDY_ITERATIONS)[place]);
   md_say(context, "%s, mass %g, %s", of_action, o->masses.value[mass], of_source);
-  return md_rows_add(context, rows, "action=%s mass=%g source=%s iterations=%g", of_action,
-                     o->masses.value[mass], of_source, most);
+  cJSON *row = md_rows_add(context, rows, "action=%s mass=%g source=%s iterations=%g", of_action,
+                           o->masses.value[mass], of_source, most);
+  md_kappa_report(row, (md_action)o->actions.value[action], o->masses.value[mass]);
+  return row;
 }
 
 /* The effective mass of the mean, its error from those of the samples: NaN where one has none. */

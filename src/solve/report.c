@@ -188,11 +188,6 @@ void md_solve_print_observables(const md_context *context, const md_solve_run *r
          md_plural(run->options.rhs));
 }
 
-/* Of Wilson quarks. */
-static double kappa_of(const md_solve_run *run) {
-  return 0.5 / (run->options.mass + 4.0);
-}
-
 void md_solve_print_head(const md_context *context, const md_solve_run *run) {
   const md_solve_options *o = &run->options;
   const md_dirac *d = md_solve_operator(run);
@@ -205,7 +200,7 @@ void md_solve_print_head(const md_context *context, const md_solve_run *run) {
     md_say(context, "packing      %s\n", d->packing_reason);
   md_run_say(context, &o->run, &run->links);
   if (o->run.request.action == MD_ACTION_WILSON)
-    md_say(context, "kappa        %.15g\n", kappa_of(run));
+    md_say(context, "kappa        %.15g\n", md_physics_kappa(MD_ACTION_WILSON, o->mass));
   md_say(context, "source       %s, %d right-hand side%s%s\n", o->source.text, (int)o->rhs,
          md_plural(o->rhs), o->shifts.count > 0 ? ", even sites" : "");
   if (o->run.inner_reason[0])
@@ -284,8 +279,7 @@ void md_solve_report_common(md_report *report, const md_solve_run *run) {
                 o->run.inner, o->run.reconstruct, o->how.solver, o->source.text,
                 o->run.request.n_rhs, md_solver_at_once(d, o->run.request.n_rhs), o->tolerance,
                 (double)md_halo_bytes(d->halo));
-  if (o->run.request.action == MD_ACTION_WILSON)
-    cJSON_AddNumberToObject(report->root, "kappa", kappa_of(run));
+  md_kappa_report(report->root, o->run.request.action, o->mass);
   md_solver_options_report(report->root, &o->how);
   if (o->run.inner_reason[0])
     cJSON_AddStringToObject(report->root, "inner_reason", o->run.inner_reason);

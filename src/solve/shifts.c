@@ -167,6 +167,7 @@ static void fill_report(const md_context *context, md_report *report, const md_s
                              s->iterations, s->refine_iterations, s->estimate, s->relative_residual,
                              s->converged ? " converged" : " NOT converged", s->converged);
     if (has_spin(run)) cJSON_AddStringToObject(row, "equation", MD_SOLVE_SHIFTED);
+    md_kappa_report(row, run->options.run.request.action, mass_of(run, s->shift));
   }
 }
 

@@ -312,6 +312,7 @@ static md_status finish(md_context *context, md_validate_run *run, md_report *re
                 "transport=%s mass=%g histogram_lowest_log10=%g histogram_step_log10=%g "
                 "broken_bounds=%g",
                 run->transport, o->mass, MD_ERROR_LOWEST, 0.5, (double)run->broken);
+  md_kappa_report(report->root, o->run.request.action, o->mass);
   md_status written = md_report_csv(context, run->rows, o->csv);
   if (written == MD_OK) written = md_report_csv(context, run->solver, o->solver_csv);
   const md_status closed = md_report_close(context, report, o->run.common.json);

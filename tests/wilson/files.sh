@@ -3,6 +3,17 @@
 # and benchmarks, which check before they time.
 . "$(dirname "$0")/common.sh"
 
+# kappa NAME ACTION...: report NAME.json has kappa beside its mass where that is one of Wilson quarks.
+kappa() {
+  local mass
+  mass=$(value mass "$1")
+  [ "$2" = wilson ] || {
+    [ -z "$(value kappa "$1")" ] || complain "$*: kappa $(value kappa "$1")"
+    return
+  }
+  close "[$(value kappa "$1")]" "[$(awk -v m="$mass" 'BEGIN { printf "%.15g", 0.5 / (m + 4) }')]" 1e-14 || complain "$*: kappa $(value kappa "$1")"
+}
+
 # Files: a solution to begin from, a state to go on from, shifts of S S^dag.
 solved out 2 --action wilson --mass 0.1 --output "$work/out.h5"
 solved whole 1 --action wilson --mass 0.12
@@ -61,6 +72,7 @@ for way in "wilson --mass -0.7" "mobius --Ls 2 --mass 0.1"; do
     on 1 eigen "$lattice" --modes 3 --action $way --store single --output "$work/modes.h5" --force --quiet \
       --json "$work/modes.json" || complain "eigen $way: exit $?"
     [ "$(value converged modes) $(value operator modes)" = 'true "S S^dag"' ] || complain "eigen $way: the report"
+    kappa modes "${way%% *}"
     solved plain 1 --action $way --tol 1e-9
     solved deflated 1 --action $way --tol 1e-9 --deflate "$work/modes.h5"
   }
@@ -91,6 +103,8 @@ refuses 2 "must have the action of this run, 'wilson, mass 0.1', got 'mobius" 1 
 # A study has the numbers of solve; benchmarks check before they time.
 on 2 measure --lattices "$lattice" --masses 0.1,0.2 --actions wilson,mobius --Ls 4 --tol 1e-11 --rhs 5 \
   --output "$work/study.h5" --quiet --json "$work/study.json" || complain "measure: exit $?"
+kappa study wilson
+[ "$(grep -c '"kappa"' "$work/study.json")" = 2 ] || complain "measure: $(grep -c '"kappa"' "$work/study.json") rows with kappa"
 solved exact 1 --action mobius --mass 0.1 --tol 1e-11 --Ls 4
 if python_with h5py; then
   close "[$(python3 -c "
@@ -119,6 +133,7 @@ for what in wilson "mobius --Ls 2 --magnetic 1"; do
   [ "$(key broken_bounds "$work/validate.json")" = 0 ] || complain "validate $what: bounds broken"
   [ "$(grep -c '"operation"' "$work/validate.json")" -ge 14 ] || complain "validate $what: $(grep -c '"operation"' "$work/validate.json") rows"
   [ "$(grep -c '"reason":.*of quarks without spin' "$work/validate.json")" = 2 ] || complain "validate $what: does not say what it leaves out"
+  kappa validate "${what%% *}"
 done
 # The residual mass of double is that of solve; of every other row the deviation from it.
 solved walls 1 --action mobius --Ls 2 --magnetic 1 --mass 0.3 --tol 1e-12
@@ -132,8 +147,11 @@ grep -q '^m_res   0.0e+00 ' "$work/said" || complain "validate does not say m_re
 on 1 validate --lattice "$lattice" --mass 0.3 --action mobius --Ls 3 --backend cpu_simd --precision single --max-iter 5 --quiet \
   --json "$work/odd.json" || complain "validate, three slices: exit $?"
 [ -z "$(value residual_mass odd)" ] || complain "validate: three slices have no middle, got $(value residual_mass odd)"
+on 1 bench suite --class XS --action wilson --parts copy --repetitions 1 --quiet --json "$work/suite.json" || complain "bench suite: exit $?"
+kappa suite wilson
 on 1 bench solver --dims 4x4x4x4 --action wilson --mass 0.2 --operators cpu_simd --inner none,single --solvers cg,block,gcr,bicgstab --rhs 2 \
   --repetitions 1 --tol 1e-9 --quiet --json "$work/solver.json" || complain "bench solver: exit $?"
+kappa solver wilson
 on 1 bench solver --lattice "$lattice" --action mobius --Ls 2 --mass 0.1 --modes 3 --inner none,half --rhs 2 \
   --repetitions 1 --tol 1e-9 --quiet --json "$work/deflated.json" || complain "bench solver --modes: exit $?"
 [ "$(grep -c '"predicted":.*null' "$work/deflated.json")" = 2 ] || complain "bench solver --modes: break-even"

@@ -419,6 +419,7 @@ void md_solver_bench_head(const md_solver_bench *bench) {
 cJSON *md_solver_bench_request(const md_solver_case *c, const char *backend) {
   cJSON *row = cJSON_CreateObject();
   md_report_add(row, REQUEST, REQUEST_OF(c, backend));
+  md_kappa_report(row, c->request.action, c->mass);
   md_twist_report(row, &c->request);
   return row;
 }
@@ -459,6 +460,7 @@ static void add_row(md_solver_bench *bench, const md_solver_case *c, const md_so
     cJSON_AddNumberToObject(row, "degree", (double)bench->how.degree);
   md_report_add(row, "packing_reason=%s rhs_block=%d", f->packing_reason, f->rhs_block);
   if (f->inner_reason[0]) cJSON_AddStringToObject(row, "inner_reason", f->inner_reason);
+  md_kappa_report(row, c->request.action, c->mass);
   md_twist_report(row, &c->request);
   md_report_integers(row, "dims", bench->links->geometry->global, MD_DIMS);
   md_sensors_report(row, &f->sensors);

@@ -197,6 +197,7 @@ static void report_problem(md_report *report, const md_suite *suite, const setti
                 MD_SUITE_SEED);
   md_backend_request request = {0};
   md_physics_apply(&suite->physics, &request);
+  md_kappa_report(root, request.action, suite->class->mass);
   md_twist_report(root, &request);
   cJSON_AddBoolToObject(root, "golden", true); /* every class has a golden plaquette */
   const md_action action = md_physics_action(&suite->physics);
