@@ -206,17 +206,23 @@ static md_status find_named(md_context *context, const char *name, const int *lo
                  nearest.text);
 }
 
+/* Why packing auto became that of the choice. */
+static const char *reason_of(const choice *best, bool named) {
+  if (!named) return best->reason ? best->reason : "no backend here serves or gains by another one";
+  const md_backend *b = best->backend;
+  return b && b->packing_reason ? b->packing_reason(best->request.packing)
+                                : "the backend has no other one";
+}
+
 md_status md_backend_choose(md_context *context, const char *name, const int *local,
                             md_backend_request *request, const md_backend **backend,
                             const char **reason) {
   choice best = {0};
-  const md_status status = strcmp(name, "auto") == 0
-                               ? find_fastest(context, local, request, &best)
-                               : find_named(context, name, local, request, &best);
+  const bool named = strcmp(name, "auto") != 0;
+  const md_status status = named ? find_named(context, name, local, request, &best)
+                                 : find_fastest(context, local, request, &best);
   *backend = best.backend;
-  *reason = request->packing != MD_PACKING_AUTO ? "asked for"
-            : best.reason                       ? best.reason
-                                                : "no backend here serves or gains by another one";
+  *reason = request->packing != MD_PACKING_AUTO ? "asked for" : reason_of(&best, named);
   if (status == MD_OK) *request = best.request;
   return status;
 }

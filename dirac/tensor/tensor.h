@@ -17,6 +17,9 @@ enum { MD_STACKED_LEAST = 8, MD_STACKED_MOST = 16 };
 int md_tensor_speed_of(const md_context *context, const md_backend_request *request, int n_rhs,
                        const int *local, const char **reason);
 
+/* As a callback: in words, why it ranks first of those that serve a request. */
+const char *md_tensor_packing_reason(md_packing packing);
+
 /* Bytes of link data that one hop reads per output site: a whole matrix for each term of the
  * action, that is, for each of the neighbours that D couples a site to. */
 double md_tensor_link_bytes(const md_backend_request *request);
@@ -28,7 +31,7 @@ double md_tensor_link_bytes(const md_backend_request *request);
   .packings = 1u << MD_PACKING_SINGLE | 1u << MD_PACKING_DIAGONAL | 1u << MD_PACKING_BLOCK8 |      \
               1u << MD_PACKING_STACKED,                                                            \
   .actions = MD_STAGGERED_ACTIONS | MD_SPIN_ACTIONS, .check = md_tensor_check,                     \
-  .link_bytes = md_tensor_link_bytes
+  .packing_reason = md_tensor_packing_reason, .link_bytes = md_tensor_link_bytes
 
 /* Independent products of 3x3 complex matrices and vectors, for `bench dirac --kernel matvec`. The
  * packings were first measured by them: there is nothing but the product, no neighbours and no sum

@@ -319,6 +319,12 @@ int md_tensor_speed_of(const md_context *context, const md_backend_request *requ
   return (int)request->packing - MD_PACKINGS; /* the table has them in this order */
 }
 
+const char *md_tensor_packing_reason(md_packing packing) {
+  return packing == MD_PACKING_STACKED
+             ? "stacked has right-hand sides, or spins and slices, as rows of a tile"
+             : "block8 fills a tile best of those for one right-hand side";
+}
+
 md_status md_tensor_check(md_context *context, const md_backend_request *request) {
   const char *name = md_packing_name(request->packing);
   const bool spin = md_action_has_spin(request->action);

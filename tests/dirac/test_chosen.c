@@ -353,8 +353,16 @@ static void packing_follows_its_rule(void **state) {
   assert_string_equal(reason, "asked for");
   md_backend_request open = {.precision = MD_HALF, .n_rhs = 3, .antiperiodic = true};
   assert_string_equal(chosen(context, "tensor_emu", &open, &name, &reason), "stacked");
+  assert_non_null(strstr(reason, "right-hand sides, or spins and slices, as rows of a tile"));
   md_backend_request one = {.precision = MD_HALF, .n_rhs = 1, .antiperiodic = true};
   assert_string_equal(chosen(context, "tensor_emu", &one, &name, &reason), "block8");
+  assert_non_null(strstr(reason, "block8 fills a tile best"));
+  md_backend_request plain = {.precision = MD_HALF, .n_rhs = 1, .antiperiodic = true};
+  assert_string_equal(chosen(context, "cpu_simd", &plain, &name, &reason), "none");
+  assert_string_equal(reason, "the backend has no other one");
+  md_backend_request free = {.precision = MD_DOUBLE, .n_rhs = 1, .antiperiodic = true};
+  assert_string_equal(chosen(context, "auto", &free, &name, &reason), "none");
+  if (!device) assert_string_equal(reason, "no backend here serves or gains by another one");
 }
 
 static struct CMUnitTest tests[] = {
