@@ -101,8 +101,7 @@ typedef struct md_backend {
    * rank's lattice; NULL: not known yet. NULL: it is `speed` whatever the request. */
   int (*speed_of)(const md_context *context, const md_backend_request *request, int n_rhs,
                   const int *local, const char **reason);
-  /* Why that packing is the one among its own, where the backend was named. NULL: it has but one.
-   */
+  /* Why that packing is the one among its own, for a backend that was named. NULL: it has one. */
   const char *(*packing_reason)(md_packing packing);
   /* How many right-hand sides fields should have for a request that pads; local as above. NULL:
    * those it asks for. */

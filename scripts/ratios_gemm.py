@@ -87,6 +87,8 @@ def main():
         options = parser.parse_args()
         with compare.reading("--ranks or --mpirun", "numbers A,B, or words of a command line", "see --help"):
             ranks, mpirun = [int(n) for n in options.ranks.split(",")], shlex.split(options.mpirun)
+            if min(ranks) < 1:
+                raise ValueError("ranks must be at least 1")
         one_rank(options.minidirac)
         over_ranks(options.minidirac, ranks, mpirun)
 

@@ -98,8 +98,7 @@ static __device__ inline void add_neighbour(const spin_arguments<S> &a, const md
 }
 
 /* Where neighbouring threads have a site each, one in 16 bits, whose spinors leave room, fetches
- * the next neighbour before it multiplies this one; links of fewer reals take the room to rebuild.
- */
+ * the next neighbour before it multiplies this one; rebuilding links of fewer reals takes it. */
 template <class S, int R, bool ONE, bool STAGED>
 constexpr bool fetches_ahead = ONE && !STAGED && sizeof(S) == 2 && R == 18;
 

@@ -231,7 +231,7 @@ for bad in "table_dirac.py none.csv" "table_dirac.py ." "table_dirac.py empty.cs
   "model_scaling.py one.json two.json --network 0" "model_scaling.py one.json two.json --network -5" \
   "model_scaling.py one.json two.json --network nan" "model_scaling.py one.json two.json --network-latency -1" \
   "model_scaling.py one.json two.json --node 0" "performance.py --add" "performance.py --add x suite.json noise" \
-  "ratios_gemm.py ./no-such-program" "ratios_gemm.py x --ranks a" "plot_packings.py" "table_dirac.py odd.csv" \
+  "ratios_gemm.py ./no-such-program" "ratios_gemm.py x --ranks a" "ratios_gemm.py x --ranks 2,0" "plot_packings.py" "table_dirac.py odd.csv" \
   "table_gemm.py nan.csv" "weak_scaling.py x --local 4x4x4x4 --ranks a" "weak_scaling.py x --local 4x4x4x4 --ranks 1 --launcher '"; do
   set -- $bad
   "$source_dir/scripts/$1" "${@:2}" >out 2>err
