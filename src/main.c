@@ -1,6 +1,7 @@
 #include "base/file.h"
 #include "base/options.h"
 #include "base/progress.h"
+#include "base/sanitized.h"
 #include "base/text.h"
 #include "base/waiting.h"
 #include "commands.h"
@@ -11,15 +12,6 @@
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
-
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
 
 static const struct {
   const char *name, *summary;
@@ -104,7 +96,7 @@ static void limit_exit(md_status status) {
   const struct itimerspec due = {.it_value.tv_sec = SECONDS};
   timer_t timer;
   fflush(NULL); /* exit does so last */
-  if (SANITIZED || sigaction(SIGALRM, &action, NULL) != 0) return;
+  if (MD_SANITIZED || sigaction(SIGALRM, &action, NULL) != 0) return;
   if (timer_create(CLOCK_MONOTONIC, &event, &timer) == 0) timer_settime(timer, 0, &due, NULL);
 }
 

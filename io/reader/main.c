@@ -1,3 +1,4 @@
+#include "base/sanitized.h"
 #include "io/reader/reader.h"
 
 #include <signal.h>
@@ -14,16 +15,6 @@
  * the library alone. SOCKET and MEMORY are descriptors, of the way to the parent and of what both
  * share; RANK is the parent's. */
 
-/* A sanitizer reserves more addresses than any limit leaves, and its reports are wanted. */
-#ifndef __has_feature
-#define __has_feature(x) 0
-#endif
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer)
-enum { SANITIZED = 1 };
-#else
-enum { SANITIZED = 0 };
-#endif
-
 static void limit(int resource, rlim_t most) {
   struct rlimit now;
   if (getrlimit(resource, &now) != 0) return;
@@ -32,7 +23,7 @@ static void limit(int resource, rlim_t most) {
 }
 
 void md_reader_open_no_more(void) {
-  if (!SANITIZED) limit(RLIMIT_NOFILE, 0);
+  if (!MD_SANITIZED) limit(RLIMIT_NOFILE, 0);
 }
 
 /* Addresses in use already. */
@@ -50,14 +41,15 @@ static void restrain(void) {
   static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGUSR1, SIGUSR2};
   sigset_t none;
   sigemptyset(&none);
-  for (size_t i = 0; !SANITIZED && i < sizeof fatal / sizeof *fatal; i++) signal(fatal[i], SIG_DFL);
+  for (size_t i = 0; !MD_SANITIZED && i < sizeof fatal / sizeof *fatal; i++)
+    signal(fatal[i], SIG_DFL);
   for (size_t i = 0; i < sizeof ignored / sizeof *ignored; i++) signal(ignored[i], SIG_IGN);
   sigprocmask(SIG_SETMASK, &none, NULL);
   prctl(PR_SET_PDEATHSIG, SIGKILL);
   prctl(PR_SET_NAME, "minidirac_read"); /* started from memory it would have a number for a name */
   limit(RLIMIT_CORE, 1);                /* not 0: that still starts a core pattern's program */
   const rlim_t used = address_space();
-  if (!SANITIZED && used > 0) limit(RLIMIT_AS, used + MD_CHILD_MEMORY);
+  if (!MD_SANITIZED && used > 0) limit(RLIMIT_AS, used + MD_CHILD_MEMORY);
 }
 
 static void allow_processor_time(int allowed_s) {
