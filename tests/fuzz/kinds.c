@@ -193,6 +193,7 @@ static md_status study(md_context *context, const char *path, bool write) {
   o->sources.source[0] = (md_source){.word = MD_WORD_POINT, .points = 1, .text = "point:0,0,0,0"};
   strcpy(o->settings, "boundary antiperiodic");
   md_status status = md_study_records_create(context, &s);
+  for (int i = 0; status == MD_OK && i < s.lattices * s.record; i++) s.records[i] = 0.5;
   if (status == MD_OK) status = write ? md_study_save(context, &s) : md_study_load(context, &s);
   free(s.records);
   return status;
