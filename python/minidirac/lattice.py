@@ -206,6 +206,8 @@ def improved(lattice: Lattice, fat: Any, long: Any, action: str = "hisq") -> Lin
 def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
     """Links as they are; those of an action on a lattice, which keeps the last that were made."""
     if isinstance(lattice, Links):
+        if action not in ("naive", lattice.action):  # the first where none is named
+            raise InputError(f"the links are of {lattice.action}, got action {action}; leave it out")
         return lattice
     how = _recipe(action)
     if action not in lattice._links:

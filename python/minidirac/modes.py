@@ -1,6 +1,7 @@
 """The lowest eigenvectors of -Deo Doe, or of S S^dag."""
 from __future__ import annotations
 
+import operator
 from collections.abc import Sequence
 from ctypes import byref, c_char_p, c_double, c_int
 from math import nan
@@ -28,6 +29,7 @@ class Vectors(Sequence):
     def __getitem__(self, k: Any) -> Any:
         if isinstance(k, slice):
             return [self[i] for i in range(*k.indices(len(self)))]
+        k = operator.index(k)
         if not -len(self) <= k < len(self):
             raise IndexError(f"vectors are numbered 0 to {len(self) - 1}, got {k}")
         modes, quark = self._modes, self._modes.quark
@@ -37,7 +39,7 @@ class Vectors(Sequence):
             field = quark.context.make("md_quark_fermion", "md_fermion_destroy", quark._handle)
         else:
             field = fermion(quark.links, 1, spins=quark.spins)
-        quark.context.call("md_eigen_vector", modes._handle, int(k) % len(self), field)
+        quark.context.call("md_eigen_vector", modes._handle, k % len(self), field)
         slices = (quark.slices,) if quark.slices > 1 else ()
         return values_of(quark.context, field, (*quark.links.shape, *slices, *site_of(quark.spins)))
 

@@ -76,11 +76,12 @@ class Quark:
         return values_of(self.context, out, values.shape, values.space)
 
     def hop(self, field: Any, parity: int = 0) -> Any:
-        """D field on the sites of one parity, even (0) or odd (1), of x + y + z + t; zero on others."""
+        """D field on the sites of one parity, even (0) or odd (1), of x + y + z + t; zero on others. With four spins
+        H field, slice by slice."""
         return self._through("md_quark_hop", argument("parity", parity, c_int), field)
 
     def apply(self, field: Any, mass: float = 0.0) -> Any:
-        """M field = mass field + D field."""
+        """M field, which is mass field + D field, with four spins as docs/actions.md has it."""
         return self._through("md_quark_apply", argument("mass", mass, c_double), field)
 
     def _filled(self, values: Given) -> Handle:
@@ -176,8 +177,8 @@ def solve(lattice: Union[Lattice, Links], sources: Any, mass: float = 0.05, acti
 
 def hop(lattice: Union[Lattice, Links], field: Any, parity: int = 0, action: str = "naive",
         boundary: str = "antiperiodic", **words: Any) -> Any:
-    """D field on the sites of one parity, Deo (0) or Doe (1); zero on the others. The sum of both is D. More words
-    are those of Quark."""
+    """D field on the sites of one parity, Deo (0) or Doe (1); zero on the others. The sum of both is D,
+    with four spins H (docs/actions.md). More words are those of Quark."""
     values = given(field)
     of = lattice.action if isinstance(lattice, Links) else action
     inner = len(site_of(spins_of(of))) + (of in WITH_SLICES)

@@ -32,7 +32,7 @@ def _reading(path: Any) -> Iterator[None]:
 
 
 # Keys of reports whose null is not a number.
-_NULLS = ("machine", "lattice", "devices_are", "sensors")
+_NULLS = ("machine", "lattice", "devices_are", "sensors", "block")
 
 
 def read_report(path: Any) -> Dict[str, Any]:

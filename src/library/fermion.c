@@ -51,6 +51,7 @@ static md_status create(md_lattice *lattice, int spins, int n_rhs, const char *p
   MD_TRY(md_word(lattice->context, "precision", &(MD_PRECISION_WORDS)[1], precision, &place));
   shape.precision = (md_precision)place;
   MD_TRY(md_space_word(lattice->context, space, &shape.space));
+  shape.together = spins > 1 && shape.space == MD_DEVICE; /* as those of an operator */
   return md_fermion_make(lattice->context, lattice->geometry, &shape, field);
 }
 
@@ -74,18 +75,19 @@ int md_fermion_n_rhs(const md_fermion *field) {
   return field->of[0].n_rhs;
 }
 
-md_status md_fermion_alike(const md_fermion *a, const md_fermion *b, bool shape) {
+md_status md_fermion_alike(md_context *context, const md_fermion *a, const md_fermion *b,
+                           bool shape) {
   const md_field *x = a->of, *y = b->of;
   if (x->geometry != y->geometry || x->n_rhs != y->n_rhs)
-    return md_fail(a->context, MD_INPUT,
+    return md_fail(context, MD_INPUT,
                    "fields must be of one lattice and number of right-hand sides, got %d and %d%s",
                    x->n_rhs, y->n_rhs, x->geometry != y->geometry ? ", and two lattices" : "");
   if (x->components != y->components)
-    return md_fail(a->context, MD_INPUT,
+    return md_fail(context, MD_INPUT,
                    "fields must have the same spins and slices, got %d and %d reals a site",
                    x->components, y->components);
   if (shape && (x->precision != y->precision || x->space != y->space))
-    return md_fail(a->context, MD_INPUT,
+    return md_fail(context, MD_INPUT,
                    "fields must be of one precision and space, got %s on the %s and %s on the %s; "
                    "copy one",
                    md_precision_name(x->precision), x->space == MD_HOST ? "host" : "device",
@@ -129,7 +131,7 @@ md_status md_fermion_finish(md_fermion *f, md_fermion *copy) {
 }
 
 md_status md_fermion_copy(md_fermion *to, const md_fermion *from) {
-  MD_TRY(md_fermion_alike(to, from, false));
+  MD_TRY(md_fermion_alike(to->context, to, from, false));
   return convert(to->of, from->of, to->context);
 }
 
@@ -261,7 +263,7 @@ md_status md_fermion_norm2(const md_fermion *x, double *norms) {
 md_status md_fermion_dot(const md_fermion *x, const md_fermion *y, double *dots) {
   const int n_rhs = x->of[0].n_rhs;
   double part[2 * MD_MAX_RHS], sum[2 * MD_MAX_RHS];
-  MD_TRY(md_fermion_alike(x, y, true));
+  MD_TRY(md_fermion_alike(x->context, x, y, true));
   MD_TRY(md_linear_dots(x->context, 1, &x->of[MD_EVEN], &y->of[MD_EVEN], sum));
   MD_TRY(md_linear_dots(x->context, 1, &x->of[MD_ODD], &y->of[MD_ODD], part));
   add(sum, part, 2 * n_rhs);
@@ -274,7 +276,7 @@ md_status md_fermion_dot(const md_fermion *x, const md_fermion *y, double *dots)
 
 md_status md_fermion_axpy(double a, const md_fermion *x, md_fermion *y) {
   double factor[MD_MAX_RHS];
-  MD_TRY(md_fermion_alike(x, y, true));
+  MD_TRY(md_fermion_alike(x->context, x, y, true));
   for (int r = 0; r < x->of[0].n_rhs; r++) factor[r] = a;
   for (int p = 0; p < MD_PARITIES; p++) md_linear_axpy(factor, &x->of[p], &y->of[p]);
   return MD_OK;
@@ -347,7 +349,7 @@ md_status md_fermion_pions(const md_fermion *x, const int (*origin)[4], int coun
 md_status md_fermion_condensate(const md_fermion *b, const md_fermion *x, double *estimates) {
   md_fermion copies[2] = {0};
   md_field *b_of, *x_of = NULL;
-  MD_TRY(md_fermion_alike(b, x, false));
+  MD_TRY(md_fermion_alike(b->context, b, x, false));
   md_status status = md_fermion_doubles(b, &copies[0], &b_of);
   if (status == MD_OK) status = md_fermion_doubles(x, &copies[1], &x_of);
   if (status == MD_OK) status = md_chiral_condensate(b->context, b_of, x_of, estimates);

@@ -9,6 +9,7 @@
 #include "links/action_links.h"
 
 #include <stdlib.h>
+#include <stdio.h>
 #include <string.h>
 
 md_lattice_request md_lattice_defaults(void) {
@@ -72,7 +73,7 @@ md_status md_lattice_read(md_context *context, const char *path, const md_lattic
 md_status md_lattice_write(md_lattice *lattice, const char *path, const char *precision,
                            bool replace) {
   md_context *context = lattice->context;
-  md_lattice_output output = {.keep_old = !replace};
+  md_lattice_output output = {.label = lattice->label, .keep_old = !replace};
   int place;
   MD_TRY(md_word(context, "precision", "double|single", precision, &place));
   output.precision = place == 0 ? MD_DOUBLE : MD_SINGLE;
@@ -244,6 +245,11 @@ md_status md_smear_lattice(md_lattice *thin, const md_smearing *how, md_lattice 
   if (status == MD_OK) status = md_gauge_copy(context, &(*smeared)->thin, &made);
   md_gauge_destroy(&made);
   if (status == MD_OK) status = md_gauge_exchange(context, &(*smeared)->thin);
+  if (status == MD_OK && md_recipe_takes(md_recipe_find(how->recipe), "u0")) { /* not in SU(3) */
+    md_link_label *label = &(*smeared)->label;
+    *label = (md_link_label){.kind = MD_LINKS_FAT, .bare = true};
+    snprintf(label->made, sizeof label->made, "%s, u0 %.10g", how->recipe, how->u0);
+  }
   return finish(smeared, status);
 }
 

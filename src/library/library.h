@@ -11,7 +11,8 @@
 struct md_lattice {
   md_context *context;
   md_geometry *geometry;
-  md_gauge thin; /* on the host, halos exchanged */
+  md_gauge thin;       /* on the host, halos exchanged */
+  md_link_label label; /* of files */
 };
 
 struct md_improved {
@@ -77,6 +78,7 @@ md_status md_fermion_doubles(const md_fermion *f, md_fermion *copy, md_field **f
  * Collective. */
 md_status md_fermion_blank(const md_fermion *f, md_fermion *copy, md_field **fields);
 md_status md_fermion_finish(md_fermion *f, md_fermion *copy);
-/* MD_INPUT unless both have one geometry and number of right-hand sides, and with `shape` one
- * precision and space. Local. */
-md_status md_fermion_alike(const md_fermion *a, const md_fermion *b, bool shape);
+/* MD_INPUT, told by the context of the call, unless both have one geometry and number of right-hand
+ * sides, and with `shape` one precision and space. Local. */
+md_status md_fermion_alike(md_context *context, const md_fermion *a, const md_fermion *b,
+                           bool shape);

@@ -7,8 +7,9 @@
  * - MPI belongs to the program: it starts MPI before the first context and ends it after the last
  *   one, from one thread, which makes all calls. The library ends no process, catches no signal,
  *   sets no variable of the environment and prints nothing but warnings, by rank 0 on stderr.
- *   OpenMP threads are as many as the program has asked OpenMP for. A GPU, where one is used, is
- *   that of the rank's number on its host, and becomes the thread's current one.
+ *   OpenMP threads are as many as the program has asked OpenMP for when it opens a context. A GPU,
+ *   where one is used, is that of the rank's number on its host, and becomes the thread's current
+ *   one.
  * - A function that can fail returns an md_status; md_context_message then says why. Unless it says
  *   "local", a function is collective: all ranks of the context call it, in the same order and with
  *   the same values but for data, and all get the same status.
@@ -22,8 +23,9 @@
  *   whole lattice on one rank, else the part that md_lattice_layout tells. With its extents T, Z,
  *   Y, X links are [T][Z][Y][X][mu][row][column], bare: no phases, no boundary sign; fermions are
  *   [right-hand side][T][Z][Y][X][colour].
- * - M = m + D; D, phases and signs are those of docs/conventions.md. Masses and eigenvalues are in
- *   units of the inverse lattice spacing. */
+ * - M = m + D; D, phases and signs are those of docs/conventions.md, of four spins M and H, the
+ * hop, those of docs/actions.md. Masses and eigenvalues are in units of the inverse lattice
+ * spacing. */
 #include "base/status.h"
 
 /* The C++ interface of MPI, which is gone since 2012, would have to be linked. */
@@ -237,8 +239,9 @@ const char *md_quark_backend(const md_quark *quark); /* the name of the one that
  * dimension of all slices, [rhs][t][z][y][x][slices][4][3], of which hop and apply are. */
 md_status md_quark_fermion(md_quark *quark, md_fermion **field);
 
-/* The sites of one parity of out become D in: Deo in for parity 0 (even), Doe in for 1 (odd). The
- * other sites of out stay. out = M in on all sites. Fields as of md_quark_fermion, not the same. */
+/* The sites of one parity of out become D in: Deo in for parity 0 (even), Doe in for 1 (odd), with
+ * four spins H in, slice by slice. The other sites of out stay. out = M in on all sites. Fields as
+ * of md_quark_fermion, not the same. */
 md_status md_quark_hop(md_quark *quark, int parity, md_fermion *out, md_fermion *in);
 md_status md_quark_apply(md_quark *quark, double mass, md_fermion *out, md_fermion *in);
 
@@ -279,7 +282,7 @@ void md_solve_result_free(md_solve_result *result);
 /* Solves (M^dag M + shift_k) x_k = b, of "wilson" (S S^dag + shift_k) x_k = b, on the even sites
  * for 1 to 64 shifts together, each with a field of its own; odd sites of x[k] stay. Of the request
  * mass, tolerance, max_iterations and modes. residuals[k]: largest true ones. A quark without an
- * inner precision. MD_UNREACHED where a residual misses the tolerance. */
+ * inner precision. MD_UNREACHED where a residual misses the tolerance; x are assigned then too. */
 md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, int count,
                               const double *shifts, md_fermion *const *x, const md_fermion *b,
                               double *residuals);

@@ -1,4 +1,5 @@
 /* Dirac operators: hops, solves, multi-shift. */
+#include "base/statistics.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
 #include "lattice/gauge/smear.h"
@@ -130,7 +131,7 @@ md_status md_quark_fermion(md_quark *quark, md_fermion **field) {
 static md_status check_fields(const md_quark *quark, const md_fermion *out, const md_fermion *in) {
   const md_field_shape *shape = &quark->dirac.shape;
   const md_field *f = out->of;
-  MD_TRY(md_fermion_alike(out, in, true));
+  MD_TRY(md_fermion_alike(quark->context, out, in, true));
   if (out == in)
     return md_fail(quark->context, MD_INPUT, "an operator needs two fields, got one; copy it");
   if (f->geometry == quark->dirac.geometry && f->n_rhs == shape->n_rhs &&
@@ -181,7 +182,7 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
                              const md_fermion *b) {
   md_context *context = quark->context;
   const md_dirac *d = &quark->dirac;
-  MD_TRY(md_fermion_alike(x, b, false));
+  MD_TRY(md_fermion_alike(context, x, b, false));
   if (b->of->geometry != d->geometry || b->of->n_rhs != d->shape.n_rhs)
     return md_fail(context, MD_INPUT,
                    "the operator takes fields of its lattice with %d right-hand sides, got %d%s",
@@ -219,7 +220,7 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
   if (r->guess && md_action_get(d->request.action)->walls)
     return md_fail(context, MD_INPUT, "action %s takes no guess, which would be of all slices",
                    md_action_name(d->request.action));
-  return r->guess ? md_fermion_alike(b, r->guess, false) : MD_OK;
+  return r->guess ? md_fermion_alike(context, b, r->guess, false) : MD_OK;
 }
 
 /* Those of the request that converged, borrowed. */
@@ -303,7 +304,7 @@ typedef struct even_sites {
 
 static md_status solve_shifts(md_quark *quark, const md_multishift_request *request,
                               md_fermion *const *x, const md_fermion *b, double *residuals,
-                              even_sites *e) {
+                              even_sites *e, bool *solved) {
   md_multishift_result found = {0};
   md_field *of;
   for (int k = 0; k < request->n_shifts; k++) {
@@ -314,9 +315,10 @@ static md_status solve_shifts(md_quark *quark, const md_multishift_request *requ
   md_status status = md_solve_multishift(quark->context, &quark->dirac, md_quark_exact(quark),
                                          request, e->even, &of[MD_EVEN], &found);
   double worst = 0.0;
+  *solved = status == MD_OK;
   for (int k = 0; k < found.n_shifts; k++) {
     residuals[k] = found.shifts[k].relative_residual;
-    if (!(residuals[k] <= worst)) worst = residuals[k];
+    md_raise(&worst, residuals[k]);
   }
   if (status == MD_OK && !found.converged)
     status = md_fail(quark->context, MD_UNREACHED,
@@ -358,9 +360,11 @@ md_status md_quark_multishift(md_quark *quark, const md_solve_request *request, 
   }
   even_sites *e = md_handle(context, sizeof *e);
   if (!e) return MD_ENVIRONMENT;
-  md_status status = solve_shifts(quark, &all, x, b, residuals, e);
+  bool solved = false;
+  md_status status = solve_shifts(quark, &all, x, b, residuals, e, &solved);
   for (int k = 0; k < count; k++) {
-    if (status == MD_OK) status = md_fermion_finish(x[k], &e->copy[k]);
+    const md_status taken = solved ? md_fermion_finish(x[k], &e->copy[k]) : MD_OK;
+    if (taken != MD_OK) status = taken, solved = false;
     md_fermion_release(&e->copy[k]);
   }
   md_fermion_release(&e->copy[MD_MAX_SHIFTS]);
