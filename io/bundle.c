@@ -397,6 +397,10 @@ static md_status read_vectors(md_context *context, const char *path, md_field *s
   if (status == MD_OK && md_vectors_are_modes(&info))
     status = md_fail(context, MD_INPUT,
                      "%s holds modes of -Deo Doe, not solutions; give a file of solutions", path);
+  const int there = status == MD_OK ? md_vectors_count(&info, false) : 0;
+  if (status == MD_OK && there != solution->n_rhs)
+    status = md_fail(context, MD_INPUT, "%s: %d right-hand sides are needed, the file has %d", path,
+                     solution->n_rhs, there);
   if (status == MD_OK && solution->components != MD_FERMION_REALS)
     status = md_fail(context, MD_INPUT, "%s holds colour vectors, needed are %d reals a site", path,
                      solution->components);
