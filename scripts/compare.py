@@ -17,6 +17,7 @@ busy machine disturbs least.
 """
 
 import argparse
+import collections
 import contextlib
 import csv
 import json
@@ -157,9 +158,10 @@ def failed(row):
 
 
 def broken_down(report):
-    """How many solves broke down: they have no row."""
+    """The solves that broke down, which have no row, and how often each."""
     skipped = report.get("skipped")
-    return sum(isinstance(one, dict) and one.get("failed") is True for one in skipped) if isinstance(skipped, list) else 0
+    broken = [one for one in skipped if isinstance(one, dict) and one.get("failed") is True] if isinstance(skipped, list) else []
+    return collections.Counter(str(sorted((k, str(v)) for k, v in one.items() if k not in ("reason", "kappa"))) for one in broken)
 
 
 def slowness(row, keys):
@@ -221,9 +223,10 @@ def check_same_work(old_report, new_report):
         a, b = (entry(report, key) for report in (old_report, new_report))
         if a != b:
             raise BadInput(f"the reports must be of the same work: {key} is {shown(a)} and {shown(b)}")
-    links = [number(report.get("plaquette")) for report in (old_report, new_report)]
-    if None not in links and not math.isclose(*links, rel_tol=1e-9):  # rounding of other machines
-        raise BadInput(f"the reports must be of the same links: plaquette is {links[0]:.12g} and {links[1]:.12g}")
+    for key in ("plaquette", "fat_plaquette"):
+        links = [number(report.get(key)) for report in (old_report, new_report)]
+        if None not in links and not math.isclose(*links, rel_tol=1e-9):  # rounding of other machines
+            raise BadInput(f"the reports must be of the same links: {key} is {links[0]:.12g} and {links[1]:.12g}")
 
 
 def compare(old_name, new_name, threshold, ratios):
@@ -260,8 +263,8 @@ def compare(old_name, new_name, threshold, ratios):
     missing += [f"only in NEW: {short[i]}" for i in new if i not in old]
     failures = new_report.get("pass") is False and old_report.get("pass") is not False
     missing += ["failed in NEW: a check of the suite"] * failures
-    more = broken_down(new_report) > broken_down(old_report)
-    missing += ["failed in NEW: a solve that broke down"] * more
+    more = len(broken_down(new_report) - broken_down(old_report))
+    missing += ["failed in NEW: a solve that broke down"] * (more > 0)
     failures += more
     for identity in both:
         a, b = measure(old[identity]), measure(new[identity])

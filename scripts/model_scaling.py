@@ -59,6 +59,12 @@ def sites_of(dims, grid):
     return math.prod(local) / 2, (math.prod(local) - inner) / 2
 
 
+def faces_of(dims, grid):
+    """Sites of one parity that a rank sends: a corner counts in each face that has it."""
+    local = [d // g for d, g in zip(dims, grid)]
+    return sum(math.prod(local) / n for n, g in zip(local, grid) if g > 1)
+
+
 def check(path, row, times):
     """Refuses a row whose extents, halo or times are those of no run."""
     if len(row["dims"]) != 4 or len(row["grid"]) != 4 or any(not n >= 2 * g > 0 for n, g in zip(row["dims"], row["grid"])):
@@ -104,23 +110,24 @@ class Model:
                 continue
             interior.append((sites - edge, row["interior_seconds"]))
             boundary.append((edge, row["boundary_seconds"]))
-            self.bytes_per_site = row["halo_bytes"] / edge
+            self.bytes_per_site = row["halo_bytes"] / faces_of(row["dims"], row["grid"])
         self.interior, self.boundary, self.join = line(interior), line(boundary), (0.0, 0.0)
         split = [r for r in rows if "exchange_seconds" in r]
         rest = [(r["halo_bytes"], r["seconds_median"] - self.hop_of(r)) for r in split]
         rest = [point for point in rest if point[1] > 0.0]
         self.join = line(rest) if rest else (0.0, 0.0)
 
-    def hop(self, sites, edge, exchange):
+    def hop(self, dims, grid, exchange):
+        sites, edge = sites_of(dims, grid)
         inner = self.interior[0] + (sites - edge) * self.interior[1]
         if edge == 0:
             return inner
-        join = self.join[0] + edge * self.bytes_per_site * self.join[1]
+        join = self.join[0] + faces_of(dims, grid) * self.bytes_per_site * self.join[1]
         return max(inner, exchange) + self.boundary[0] + edge * self.boundary[1] + join
 
     def hop_of(self, row):
-        sites, edge = sites_of(row["dims"], row["grid"])
-        return self.hop(sites, edge, self.link[0] + edge * self.bytes_per_site * self.link[1])
+        sent = faces_of(row["dims"], row["grid"]) * self.bytes_per_site
+        return self.hop(row["dims"], row["grid"], self.link[0] + sent * self.link[1])
 
 
 def splittings(dims, count):
@@ -135,7 +142,6 @@ def predict(model, dims, count, options):
     """Shortest hop over all cuts into GPUs and of the GPUs into nodes: (seconds, grid)."""
     best = (math.inf, None)
     for grid in splittings(dims, count):
-        sites, edge = sites_of(dims, grid)
         local = [n // g for n, g in zip(dims, grid)]
         in_node = min(count, options.node)
         for node in itertools.product(*[[d for d in range(1, g + 1) if g % d == 0] for g in grid]):
@@ -150,7 +156,7 @@ def predict(model, dims, count, options):
             if far > 0.0:
                 over = 1e-6 * options.network_latency + far / (1e9 * options.network)
                 exchange = max(exchange, model.link[0] + over)
-            best = min(best, (model.hop(sites, edge, exchange), grid))
+            best = min(best, (model.hop(dims, grid, exchange), grid))
     return best
 
 

@@ -50,7 +50,7 @@ def short(command):
 def machine_of(report):
     machine = report["machine"]
     gpus = machine.get("gpu")
-    if not gpus:
+    if not gpus or report.get("devices_are") == "cores":
         return machine["cpu"]
     names = [g["name"] for g in gpus]
     return f"{len(names)} {names[0]}" if len(names) > 1 else names[0]
