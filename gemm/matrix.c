@@ -1,6 +1,7 @@
 #include "gemm/matrix.h"
 #include "base/memory.h"
 #include "base/random.h"
+#include "base/statistics.h"
 
 #include <omp.h>
 #include <stdlib.h>
@@ -66,7 +67,7 @@ static void add_row(const md_gemm_problem *p, const void *c, int64_t i, const do
     sums->difference += deviation;
     sums->norm += fabs(value[j]);
     sums->bound += bound;
-    md_gemm_raise(&sums->excess, deviation / bound);
+    md_raise(&sums->excess, deviation / bound);
   }
 }
 
@@ -89,10 +90,10 @@ md_status md_gemm_verify_rows(md_context *context, const md_gemm_problem *block,
 md_gemm_error md_gemm_error_of(const md_gemm_row_sums *sums, int64_t samples) {
   md_gemm_row_sums largest = {0};
   for (int64_t s = 0; s < samples; s++) {
-    md_gemm_raise(&largest.difference, sums[s].difference);
-    md_gemm_raise(&largest.norm, sums[s].norm);
-    md_gemm_raise(&largest.bound, sums[s].bound);
-    md_gemm_raise(&largest.excess, sums[s].excess);
+    md_raise(&largest.difference, sums[s].difference);
+    md_raise(&largest.norm, sums[s].norm);
+    md_raise(&largest.bound, sums[s].bound);
+    md_raise(&largest.excess, sums[s].excess);
   }
   const double scale = largest.norm > 0.0 ? 1.0 / largest.norm : 1.0; /* zero result: absolute */
   return (md_gemm_error){largest.difference * scale, largest.bound * scale, largest.excess};

@@ -90,11 +90,6 @@ typedef struct md_gemm_row_sums {
   double excess;     /* largest deviation of one element in units of its own bound */
 } md_gemm_row_sums;
 
-/* *largest <- the larger of the two; NaN counts as largest and stays. */
-static inline void md_gemm_raise(double *largest, double value) {
-  if (!isnan(*largest) && !(value <= *largest)) *largest = value;
-}
-
 /* Adds to sums[s], s < samples, the row rows[s] of the block: c0 is C before the product (not
  * read for beta == 0), c after it. Local, OpenMP over rows; host memory. */
 md_status md_gemm_verify_rows(md_context *context, const md_gemm_problem *block, const void *a,

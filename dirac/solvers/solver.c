@@ -1,5 +1,6 @@
 #include "dirac/solvers/solver.h"
 #include "base/memory_need.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "base/timer.h"
 #include "dirac/backend.h"
@@ -405,11 +406,9 @@ static void add_result(md_solver_result *all, const md_solver_result *one, int f
   memcpy(all->residuals + first, one->residuals, n * sizeof *all->residuals);
   memcpy(all->rhs_iterations + first, one->rhs_iterations, n * sizeof *all->rhs_iterations);
   for (int i = 0; i <= most; i++) {
-    const double now = one->history[i < one->iterations ? i : one->iterations];
-    if (!(now <= all->history[i])) all->history[i] = now;
+    md_raise(&all->history[i], one->history[i < one->iterations ? i : one->iterations]);
   }
-  if (!(one->relative_residual <= all->relative_residual))
-    all->relative_residual = one->relative_residual;
+  md_raise(&all->relative_residual, one->relative_residual);
   if (one->iterations > all->iterations) all->iterations = one->iterations;
   if (one->updates > all->updates) all->updates = one->updates;
   if (one->restarts > all->restarts) all->restarts = one->restarts;

@@ -2,6 +2,13 @@
 
 #include "base/context.h"
 
+#include <math.h>
+
+/* *largest <- the larger of the two; NaN counts as largest and stays. Local. */
+static inline void md_raise(double *largest, double value) {
+  if (!isnan(*largest) && !(value <= *largest)) *largest = value;
+}
+
 /* Mean of a Markov chain's measurements, and its standard error with autocorrelation seen:
  * neighbours are averaged into blocks of 1, 2, 4, ... values while 16 blocks remain, and the
  * largest of their standard errors is taken (H. Flyvbjerg and H. Petersen, J. Chem. Phys. 91

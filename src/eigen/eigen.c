@@ -3,6 +3,7 @@
 #include "base/interrupt.h"
 #include "base/memory_need.h"
 #include "base/progress.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "commands.h"
 #include "io/lattice_format.h"
@@ -242,8 +243,7 @@ static md_status unreached(md_context *context, const search *r) {
         md_interrupt_name(context), found->restarts, md_plural(found->restarts), found->below,
         r->modes, r->output && found->modes > 0 ? ", go on with --start " : "",
         r->output && found->modes > 0 ? r->output : "");
-  for (int i = 0; i < found->modes; i++)
-    if (!(found->residuals[i] <= worst)) worst = found->residuals[i];
+  for (int i = 0; i < found->modes; i++) md_raise(&worst, found->residuals[i]);
   if (found->below == r->modes)
     return md_fail(
         context, MD_UNREACHED,

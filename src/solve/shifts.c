@@ -2,6 +2,7 @@
 #include "base/memory.h"
 #include "base/memory_need.h"
 #include "base/progress.h"
+#include "base/statistics.h"
 #include "base/text.h"
 #include "lattice/fields/linear.h"
 #include "solve/solve.h"
@@ -32,9 +33,7 @@ static void print(const md_context *context, const md_multishift_result *result)
 
 static double worst_of(const md_multishift_result *result) {
   double worst = 0.0;
-  for (int k = 0; k < result->n_shifts; k++)
-    if (!(result->shifts[k].relative_residual <= worst))
-      worst = result->shifts[k].relative_residual;
+  for (int k = 0; k < result->n_shifts; k++) md_raise(&worst, result->shifts[k].relative_residual);
   return worst;
 }
 

@@ -1,6 +1,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/memory_need.h"
+#include "base/statistics.h"
 #include "lattice/fields/observables.h"
 #include "lattice/fields/source.h"
 #include "validate/validate.h"
@@ -109,7 +110,7 @@ static void add_row(md_context *context, md_validate_run *run, const md_dirac *d
   double worst = 0.0, *percent = calloc((size_t)times, sizeof *percent);
   for (int t = 0; percent && t < times; t++) {
     percent[t] = solved ? 100.0 * (correlator[t] / exact[t] - 1.0) : NAN;
-    if (!(fabs(percent[t]) <= worst) && !isnan(worst)) worst = fabs(percent[t]);
+    md_raise(&worst, fabs(percent[t]));
   }
   const char *precision = md_precision_name(dirac->request.precision);
   cJSON *row = md_rows_add(context, run->solver, MD_VALIDATE_SOLVER_COLUMNS, dirac->backend->name,

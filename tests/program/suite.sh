@@ -147,5 +147,7 @@ refuses 2 '--transport has no effect without --parts hop, cg1' 1 bench suite --c
 refuses 2 '--repetitions has no effect without --parts copy' 1 bench suite --class XS --parts io --repetitions 1
 refuses 2 '--scratch has no effect without --parts io' 1 bench suite --class XS --parts copy --scratch .
 refuses 2 '--parts must be one of copy.hop' 1 bench suite --class XS --parts hops
+(ulimit -f 1000 && exec "$minidirac" bench suite --class XS --parts copy,io --scratch "$work" --json full.json) >out 2>err
+[ $? = 1 ] && grep -q '^FAIL' out && grep -qP '^\t"pass":\s*false' full.json || complain "a full disk of scratch: $(tail -1 out) $(cat err)"
 refuses 3 'nowhere' 2 bench suite --class XS --parts io --scratch "$work/nowhere"
 finish

@@ -121,8 +121,7 @@ static md_status check(md_context *context, products *p, int packing, double *er
   if (packing >= 0) MD_TRY(md_device_download(context, results, device, bytes));
   double worst = 0.0, largest = 0.0;
   for (int64_t i = 0; i < p->count * MD_MATVEC_VECTOR; i++) {
-    const double difference = fabs((double)results[i] - (double)expected[i]);
-    if (!(difference <= worst)) worst = difference;
+    md_raise(&worst, fabs((double)results[i] - (double)expected[i]));
     largest = fmax(largest, fabs((double)expected[i]));
   }
   *error = worst / largest;

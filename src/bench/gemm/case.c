@@ -175,8 +175,8 @@ static md_gemm_error combine(md_context *context, const md_gemm_grid *grid, int6
   for (int64_t s = 0; s < samples; s++) {
     double row[3] = {sums[s].difference, sums[s].norm, sums[s].bound};
     MPI_Allreduce(MPI_IN_PLACE, row, 3, MPI_DOUBLE, MPI_SUM, along_row);
-    for (int i = 0; i < 3; i++) md_gemm_raise(&norms[i], row[i]);
-    md_gemm_raise(excess, sums[s].excess);
+    for (int i = 0; i < 3; i++) md_raise(&norms[i], row[i]);
+    md_raise(excess, sums[s].excess);
   }
   MPI_Comm_free(&along_row);
   md_maximum(context, norms, 3);
