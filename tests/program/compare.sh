@@ -50,8 +50,8 @@ report "bench solver" '"skipped": [{"solver": "gcr", "failed": true}],' "$(solve
 gives 1 old.bd new.bd
 says '^failed in NEW: a solve that broke down$'
 gives 0 new.bd new.bd
-report "bench solver" '"skipped": [{"solver": "cg", "failed": true}],' "$(solved gcr true 1 1)" >other.bd
-gives 1 new.bd other.bd # as many, of which another one is mended
+report "bench solver" '"skipped": [{"solver": "fcg", "failed": true}],' "$(solved cg true 1 1)" >other.bd
+gives 1 new.bd other.bd # as many, of which one is mended
 report "bench solver" '"fat_plaquette": 0.6,' "$(solved cg true 1 1)" >thin.fat
 report "bench solver" '"fat_plaquette": 1.6,' "$(solved cg true 1 1)" >other.fat
 gives 2 thin.fat other.fat
