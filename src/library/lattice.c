@@ -8,8 +8,8 @@
 #include "library/library.h"
 #include "links/action_links.h"
 
-#include <stdlib.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 md_lattice_request md_lattice_defaults(void) {
