@@ -86,7 +86,7 @@ def verdict(report):
         return ("PASS" if report["broken_bounds"] == 0 else "FAIL"), f"{shown(report['broken_bounds'])} broken bounds"
     if report["command"] in ("solve", "bench solver"):
         lines = rows if report["command"] == "bench solver" else [report]
-        broken = broken_down(report)
+        broken = sum(broken_down(report).values())
         missed = broken + sum(line.get("converged") is not True for line in lines)
         return ("FAIL" if missed or not lines else "PASS"), f"{missed} of {len(lines) + broken} solves missed the tolerance"
     if report["command"] == "bench gemm":

@@ -21,7 +21,7 @@ def numbers(array: Any, what: str, kind: Any = np.complex128) -> np.ndarray:
     """An array of complex128 or float without gaps; the array itself where it is that."""
     try:
         there = np.asarray(array)
-        if np.ma.is_masked(array):  # what a mask hides is no number
+        if isinstance(array, np.ma.MaskedArray) and np.any(array.mask):  # what a mask hides is no number
             raise TypeError
         return there.astype(kind, order="C", casting="same_kind", subok=False, copy=False)
     except (TypeError, ValueError):
