@@ -160,6 +160,8 @@ class Package(unittest.TestCase):
         self.assertTrue(np.allclose(modes.values, want, rtol=1e-9) and modes.residuals.max() < 1e-8)
         self.assertEqual((len(modes.vectors), modes.converged), (4, 4))
         v = modes.vectors[-1]
+        with self.assertRaises(TypeError):
+            modes.vectors[1.7]
         av = -md.hop(self.lattice, md.hop(self.lattice, v, 1), 0)
         self.assertLess(np.linalg.norm(av - modes.values[3] * v), 1e-8)
         all_of_them = np.array(modes.vectors).reshape(4, -1)
@@ -229,6 +231,9 @@ class Package(unittest.TestCase):
                 ("two arrays or two files", lambda: md.improved(lattice, links, "a.lime")),
                 ("right-hand sides of a field", lambda: md.source(lattice, "point:0,0,0,0", n_rhs=0)),
                 ("got 0", lambda: md.pion_correlator(lattice, n_rhs=0)),
+                ("a field must be numbers", lambda: md.hop(lattice, np.ma.masked_greater(b[0].real, 0))),
+                ("links are of asqtad, got action hisq", lambda: md.solve(md.smear(lattice, "asqtad"), b, action="hisq")),
+                ("NERSC files hold links in SU.3", lambda: md.smear(lattice, "fat7").save("fat.nersc")),
                 ("a field must be numbers", lambda: md.hop(lattice, "wall:0"))):
             with self.assertRaises(md.InputError) as caught:
                 call()
