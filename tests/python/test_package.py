@@ -233,7 +233,7 @@ class Package(unittest.TestCase):
                 ("got 0", lambda: md.pion_correlator(lattice, n_rhs=0)),
                 ("a field must be numbers", lambda: md.hop(lattice, np.ma.masked_greater(b[0].real, 0))),
                 ("links are of asqtad, got action hisq", lambda: md.solve(md.smear(lattice, "asqtad"), b, action="hisq")),
-                ("NERSC files hold links in SU.3", lambda: md.smear(lattice, "fat7").save("fat.nersc")),
+                ("nersc files hold thin links, got fat links", lambda: md.smear(lattice, "fat7").save("fat.nersc")),
                 ("a field must be numbers", lambda: md.hop(lattice, "wall:0"))):
             with self.assertRaises(md.InputError) as caught:
                 call()
