@@ -298,7 +298,7 @@ static herr_t visit_any(hid_t object, const char *name, const H5A_info_t *info, 
   return r->status == MD_OK ? 0 : 1;
 }
 
-/* What the dataset of vectors says of the lattice, x of `every`-th sites; attribute dims, where it
+/* What the dataset of vectors says of the lattice, modes of half of x; attribute dims, where it
  * is there, says the same. Who reads the file makes tables of so many sites, so it holds data to
  * speak of. */
 static md_status describe_vectors(const md_h5_file *f, const struct other *o, bool has_dims,

@@ -23,9 +23,9 @@
  *   whole lattice on one rank, else the part that md_lattice_layout tells. With its extents T, Z,
  *   Y, X links are [T][Z][Y][X][mu][row][column], bare: no phases, no boundary sign; fermions are
  *   [right-hand side][T][Z][Y][X][colour].
- * - M = m + D; D, phases and signs are those of docs/conventions.md, of four spins M and H, the
- * hop, those of docs/actions.md. Masses and eigenvalues are in units of the inverse lattice
- * spacing. */
+ * - M = m + D; D, phases and signs are those of docs/conventions.md. With four spins M, and the
+ *   hop H, are those of docs/actions.md. Masses and eigenvalues are in units of the inverse
+ *   lattice spacing. */
 #include "base/status.h"
 
 /* The C++ interface of MPI, which is gone since 2012, would have to be linked. */
