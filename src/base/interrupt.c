@@ -3,6 +3,7 @@
 
 #include <math.h>
 #include <signal.h>
+#include <stdatomic.h>
 
 static const struct {
   int number;
@@ -12,18 +13,22 @@ enum { SIGNAL_COUNT = sizeof SIGNALS / sizeof SIGNALS[0], MOST_CALLS = 1000 };
 
 /* A handler has no argument to find a context by. */
 static volatile sig_atomic_t caught;
+static _Atomic double caught_s;
 
 static void handle(int number) {
-  if (caught) {
+  const double now_s = md_time_s();
+  if (!caught) {
+    caught_s = now_s;
+    caught = number;
+  } else if (now_s - caught_s > MD_INTERRUPT_SAME_S) {
     signal(number, SIG_DFL);
     raise(number);
   }
-  caught = number;
 }
 
 void md_interrupt_catch(md_context *context) {
   struct sigaction action = {.sa_handler = handle, .sa_flags = SA_RESTART};
-  sigemptyset(&action.sa_mask);
+  sigfillset(&action.sa_mask); /* the handler is not interrupted by the next signal */
   for (int s = 0; s < SIGNAL_COUNT; s++) sigaction(SIGNALS[s].number, &action, NULL);
   context->signal = &caught;
   context->interrupt.looked_s = md_time_s();

@@ -3,8 +3,10 @@
 #include "base/context.h"
 
 /* SIGINT, SIGTERM and SIGUSR1 (which mpirun passes on without ending the job) ask the run to end
- * after the step that is under way; a second one ends the process at once. The handler does
- * nothing but set the flag that context->signal points to. */
+ * after the step that is under way; one more than MD_INTERRUPT_SAME_S later ends the process at
+ * once. Before that it is the same request: `timeout` and batch systems send a signal to a process
+ * and to its group. The handler notes the time and sets the flag that context->signal points to. */
+#define MD_INTERRUPT_SAME_S 0.5
 
 /* From here on the signals are caught. For commands that ask below; called on every rank. Local. */
 void md_interrupt_catch(md_context *context);

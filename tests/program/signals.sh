@@ -113,11 +113,15 @@ ends TERM 1 'bench solver early' bench solver --lattice "$lattice" --mass 1e-5 -
 ends INT 1 'validate early' validate "$lattice" --mass 1e-6 --max-iter 10000000 --backend cpu_simd --quiet
 grep -q '"operation"' "$work/s.json" || complain "validate kept no rows"
 
-# The second one does not wait for anything.
+# The second one does not wait for anything, unless it comes with the first: timeout sends both at once.
 start 1 generate --dims 24x24x24x24 --sweeps 10 --overrelax 1000 --output "$work/slow.h5" --quiet
 kill -TERM "$pid"
-sleep 0.2
+sleep 0.1
+kill -TERM "$pid"
+sleep 0.1
+kill -0 "$pid" || complain "two signals within a tenth of a second: ended"
+sleep 0.6
 kill -TERM "$pid"
 wait $job
-[ $? = 143 ] || complain "two signals: exit $?"
+[ $? = 143 ] || complain "a signal after these: exit $?"
 finish
