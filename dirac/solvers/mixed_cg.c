@@ -349,6 +349,7 @@ static void set_rules(mixed_cg *m) {
                                    m->request->tolerance, unknowns);
   m->outer.factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;
+  m->outer.roundoff = a->factor && !m->deflates && !m->flexible ? roundoff : 0.0;
   m->outer.latest = md_update_latest(kappa, m->outer.factor);
   m->narrow = !m->deflates && !m->flexible && md_update_narrows(noise) &&
               (a->factor || md_normal_fuses(m->inner, m->inner->precision));

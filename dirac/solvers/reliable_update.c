@@ -186,6 +186,14 @@ void md_outer_go_on(md_outer *o) {
   o->since = 0;
 }
 
+/* By how much |r| of a right-hand side falls until an update, which comes the earlier the more
+ * iterations it has taken. */
+static double factor_of(const md_outer *o, int rhs) {
+  const double fallen = sqrt(o->norm2[rhs] / o->largest[rhs]);
+  const double kappa = md_update_measured(o->since, fallen);
+  return fmax(o->factor, md_update_factor(false, md_update_noise(kappa, o->roundoff)));
+}
+
 bool md_outer_count(md_outer *o) {
   md_cg_state *s = o->state;
   bool all = true, far = false;
@@ -199,7 +207,7 @@ bool md_outer_count(md_outer *o) {
     s->result.rhs_iterations[r]++;
     all = all && size <= md_cg_limit(o->request, s, r);
     o->largest[r] = fmax(o->largest[r], o->norm2[r]);
-    far = far || md_update_due(o->norm2[r], o->largest[r], o->factor);
+    far = far || md_update_due(o->norm2[r], o->largest[r], factor_of(o, r));
   }
   s->result.history[s->iteration] = worst;
   s->result.interrupted = md_interrupted(o->context);

@@ -17,9 +17,14 @@ static inline double md_update_kappa(double least, double spread) {
 static inline double md_update_noise(double kappa, double roundoff) {
   return roundoff * kappa;
 }
-/* The kappa to take at most for an A = F F^dag, whose `least` is an estimate: of quarks with four
- * spins |r| may fall by 0.12 in half and by 0.3 in bf16 and costs no iterations. */
+/* Of an A = F F^dag (four spins) `least` is an estimate: kappa is measured there, and at least
+ * this, of which |r| may fall by 0.12 in half and by 0.3 in bf16 and costs no iterations. */
 static const double MD_UPDATE_KAPPA = 2048.0;
+/* The kappa of which CG's bound says that so many iterations lower |r| by `factor` < 1. */
+static inline double md_update_measured(int iterations, double factor) {
+  const double root_kappa = 2.0 * iterations / -log(fmin(factor, 0.99));
+  return root_kappa * root_kappa;
+}
 static inline bool md_update_is_coarse(double noise) {
   return noise > 10.0;
 }
@@ -102,6 +107,7 @@ typedef struct md_outer {
   double low_noise;       /* what the inner precision brings back of the modes, over |r| */
   double low[MD_MAX_RHS]; /* bound on what |r| of the last update has in the modes */
   double factor;          /* by which |r| of a right-hand side falls until an update */
+  double roundoff;        /* of iterations whose kappa is measured, which raises it; else 0 */
   int since, latest;      /* iterations since the last update; most of them */
   bool restarted;         /* from the present solution */
   /* One entry per right-hand side: */
