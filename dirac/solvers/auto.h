@@ -32,23 +32,22 @@ double md_auto_bound(double kappa, double tolerance);
 bool md_auto_takes_block(const md_auto_facts *facts, double *steps, double *resolved);
 
 /* --inner auto: iterations in half, single or, as double is left, in neither, by what is known
- * before the first one: u times the condition number of all of A. With 16 right-hand sides on an
- * H200 an iteration takes 0.42 of the time of one in double in half and 0.61 in single. For that CG
- * in half took 1.03 times the iterations at 20, 1.25 at 78 and 2.8 at 312; in single 1.4 at 0.04.
- * With modes of `eigen`, which rounding brings back, half took 2.5 times at 78 and single 2.3 at
- * 0.04, 7.8 at 0.95, so that double is the fastest of the three at light masses. Block CG keeps
- * what it has found: half goes on to 2000. Beyond what was measured it is double. */
-enum { MD_AUTO_PLAIN, MD_AUTO_DEFLATES, MD_AUTO_BLOCK, MD_AUTO_WAYS };
+ * before the first one: u times the condition number of A above the modes of `eigen`. With 16
+ * right-hand sides on an H200 an iteration takes 0.42 of the time of one in double in half and 0.61
+ * in single. For that CG in half took 1.03 times the iterations at 20, 1.25 at 78 and 2.8 at 312;
+ * in single 1.4 at 0.04. Block CG keeps what it has found: half goes on to 2000. Beyond what was
+ * measured it is double. */
+enum { MD_AUTO_PLAIN, MD_AUTO_BLOCK, MD_AUTO_WAYS };
 #define MD_AUTO_ROUNDING_HALF                                                                      \
-  { 100.0, 10.0, 2000.0 }
+  { 100.0, 2000.0 }
 #define MD_AUTO_ROUNDING_SINGLE                                                                    \
-  { 1.0, 0.01, 1.0 }
+  { 1.0, 1.0 }
 #define MD_AUTO_MOST 16.0 /* |D|^2 of links in SU(3), near enough for all staggered actions */
 
 typedef struct md_auto_inner {
   double mass;      /* the lightest */
   double tolerance; /* as above */
-  bool deflates;    /* with modes of eigen */
+  double above;     /* the largest eigenvalue of the modes; 0: none, or not known */
   const md_solver *solver;
   int n_rhs;
   double sites;

@@ -344,8 +344,7 @@ static void set_rules(mixed_cg *m) {
   const double unknowns = 0.25 * a->shape.components * (double)a->geometry->volume;
   const double roundoff = md_precision_roundoff(m->inner->precision);
   const double noise = md_update_noise(a->factor ? fmin(kappa, MD_UPDATE_KAPPA) : kappa, roundoff);
-  m->deflates = md_update_deflates(m->inner->shape.space == MD_HOST, noise,
-                                   md_update_kappa(a->least, a->most - a->least),
+  m->deflates = md_update_deflates(m->inner->shape.space == MD_HOST, noise, kappa,
                                    m->request->tolerance, unknowns);
   m->outer.factor = md_update_factor(m->deflates, noise);
   m->flexible = roundoff > 0x1p-10;

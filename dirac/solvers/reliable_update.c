@@ -31,8 +31,7 @@ md_status md_low_modes_project(md_context *context, const md_modes *modes, doubl
 }
 
 double md_low_modes_kappa(const md_modes *modes, double least, double most) {
-  const double last = modes && modes->count > 0 ? fmax(modes->values[modes->count - 1], 0.0) : 0.0;
-  return md_update_kappa(least + last, most - least);
+  return md_update_kappa(least + md_modes_last(modes), most - least);
 }
 
 double md_low_modes_noise(const md_modes *modes, double kappa, double spread, double roundoff) {
@@ -44,9 +43,10 @@ double md_low_modes_noise(const md_modes *modes, double kappa, double spread, do
 md_status md_outer_create(md_outer *o, double roundoff) {
   const md_modes *modes = o->request->modes;
   const md_operator *a = o->a;
-  if (modes && modes->count > 0) { /* 32: of the iterations until an update, as measured */
+  if (modes && modes->count > 0) {
     const double kappa = md_low_modes_kappa(modes, a->least, a->most);
-    o->low_noise = 32.0 * md_low_modes_noise(modes, kappa, a->most - a->least, roundoff);
+    o->low_noise =
+        MD_UPDATE_LOW_NOISE * md_low_modes_noise(modes, kappa, a->most - a->least, roundoff);
   }
   for (int r = 0; r < o->state->n_rhs; r++) o->best[r] = sqrt(o->state->r_norm2[r]);
   return md_operator_field(o->context, a, &o->scratch);
@@ -116,18 +116,18 @@ static md_status add_partial(md_outer *o, const md_field *y) {
   return MD_OK;
 }
 
-/* What has come back of the modes goes into x, where it is more than a tenth of a residual: as long
- * as neither what was there nor what the iterations since can have added come near that, it is not
- * even measured. unit is still that of the last update. */
+/* What has come back of the modes goes into x, where it would be more than MD_UPDATE_LOW of a
+ * residual at the next update: as long as neither what was there nor what the iterations since can
+ * have added come near that, it is not even measured. unit is still that of the last update. */
 static md_status project(md_outer *o) {
-  enum { TENTH2 = 100 };
+  const double most = MD_UPDATE_LOW * o->factor;
   md_cg_state *s = o->state;
   double least[MD_MAX_RHS], part2[MD_MAX_RHS];
   bool near = false;
   o->projected = false;
   if (!o->request->modes || o->request->modes->count == 0) return MD_OK;
   for (int r = 0; r < s->n_rhs; r++) {
-    least[r] = s->r_norm2[r] / TENTH2;
+    least[r] = most * most * s->r_norm2[r];
     o->low[r] += o->low_noise * o->unit[r];
     near = near || o->low[r] * o->low[r] > least[r];
   }

@@ -61,8 +61,7 @@ static inline bool md_update_is_small(double kappa, double tolerance, double unk
   return unknowns < 2.0 * sqrt(kappa) * log(2.0 / fmax(tolerance, 1e-17));
 }
 
-/* Whether mixed CG deflates: `noise` above the modes that it is given, kappa of the whole matrix.
- */
+/* Whether mixed CG deflates: noise and kappa are those above the modes that it is given. */
 static inline bool md_update_deflates(bool on_host, double noise, double kappa, double tolerance,
                                       double unknowns) {
   return (md_update_is_coarse(noise) && on_host) || md_update_is_small(kappa, tolerance, unknowns);
@@ -91,8 +90,14 @@ md_status md_low_modes_project(md_context *context, const md_modes *modes, doubl
  * of all of A. */
 double md_low_modes_kappa(const md_modes *modes, double least, double most);
 /* What |r| can have in the modes after a projection and iterations of this roundoff, over |r|: the
- * vectors are rounded, and eigenvectors up to their residuals only; spread = most - least. */
+ * vectors are rounded, and eigenvectors up to their residuals only; spread = most - least. Until an
+ * update it becomes MD_UPDATE_LOW_NOISE times that, as measured. */
 double md_low_modes_noise(const md_modes *modes, double kappa, double spread, double roundoff);
+#define MD_UPDATE_LOW_NOISE 32.0
+/* Modes are taken out of a residual that may have this part in them at the next update, since the
+ * direction that is kept gathers them: iterations are those of double for 1/10 to 1/30, and up to
+ * seven times as many where nobody looks ahead. */
+#define MD_UPDATE_LOW 0x1p-4
 
 /* The double-precision side of solvers whose iterations run in a narrower precision: the solution
  * state->x, the true residual state->r = s - A x of the last update, the source s in state->p. What
@@ -136,9 +141,9 @@ md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r);
 md_status md_outer_restart(md_outer *o, const char *rule, md_precision inner);
 
 /* An update: x += y and the new residual; `deflate`, unless NULL, which may look at the old
- * residual in state->r and the new one in scratch; what has come back of the modes into x, where it
- * is more than a tenth of a residual; state->r becomes the new one, counts. MD_UNREACHED when it is
- * not finite. Collective. */
+ * residual in state->r and the new one in scratch; what has come back of the modes into x, by
+ * MD_UPDATE_LOW; state->r becomes the new one, counts. MD_UNREACHED when it is not finite.
+ * Collective. */
 md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(void *user),
                           void *user);
 /* For deflate: the change from the old residual, which is lost, to the new one, in the old units: A

@@ -17,6 +17,12 @@ typedef struct md_modes {
   double roundoff;   /* of their numbers, relative to the largest of a site at worst */
 } md_modes;
 
+/* The largest eigenvalue; 0 where there are none or modes is NULL. */
+static inline double md_modes_last(const md_modes *modes) {
+  const double last = modes && modes->count > 0 ? modes->values[modes->count - 1] : 0.0;
+  return last > 0.0 ? last : 0.0;
+}
+
 /* `count` modes of zeros, their vectors in the precision and space of the shape (n_rhs 1). Destroy
  * also after a failure. Local. */
 md_status md_modes_create(md_context *context, const md_geometry *geometry,

@@ -308,7 +308,6 @@ static md_status choose_inner(md_study_run *r) {
   md_backend_request request = md_study_request(o, 0);
   md_auto_inner facts = {.mass = o->masses.value[0],
                          .tolerance = o->tolerance,
-                         .deflates = o->deflate != NULL,
                          .solver = o->how.by,
                          .n_rhs = request.n_rhs,
                          .sites = 1.0};

@@ -148,7 +148,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   if (o->deflate) MD_TRY(read_modes(context, run, backend->space));
   const md_auto_inner facts = {.mass = o->mass,
                                .tolerance = o->tolerance,
-                               .deflates = o->deflate != NULL,
+                               .above = md_modes_last(&run->modes),
                                .solver = o->how.by,
                                .n_rhs = request->n_rhs,
                                .sites = (double)geometry->volume};

@@ -505,12 +505,12 @@ static void skip(md_solver_bench *bench, const md_solver_case *c, bool failed) {
 /* Puts what the rule chooses in the place of MD_INNER_AUTO. */
 static md_status choose_inner(solve *s, md_solver_case *c) {
   const md_solver_bench *bench = s->bench;
-  const bool by_table = c->kind < MD_BENCH_DEFLATED;
+  const bool by_table = c->kind < MD_BENCH_DEFLATED, deflated = c->kind == MD_BENCH_DEFLATED;
   if ((int)c->request.precision != MD_INNER_AUTO) return MD_OK;
   c->request.precision = MD_DOUBLE;
   const md_auto_inner facts = {.mass = c->mass,
                                .tolerance = bench->tolerance,
-                               .deflates = c->kind == MD_BENCH_DEFLATED,
+                               .above = deflated ? md_modes_last(&bench->modes) : 0.0,
                                .solver = by_table ? md_solvers()[c->kind] : &md_solver_cg,
                                .n_rhs = c->request.n_rhs,
                                .sites = (double)bench->links->geometry->volume};

@@ -218,8 +218,8 @@ typedef struct forecast {
 } forecast;
 
 /* By what a residual falls until what rounding left of the modes comes to light: by 100 at least in
- * double (dirac/solvers/solver.c); mixed CG looks at its updates, once 32 times the noise is a
- * tenth of the residual (dirac/solvers/mixed_cg.c). */
+ * double (dirac/solvers/solver.c); mixed CG at its updates, by the rules of
+ * dirac/solvers/reliable_update.h. */
 static double fall_of(const md_solver_bench *bench, const md_solver_case *c, bool on_host,
                       double norm) {
   const md_modes *modes = &bench->modes;
@@ -230,10 +230,10 @@ static double fall_of(const md_solver_bench *bench, const md_solver_case *c, boo
     return fmin(0.01, md_low_modes_noise(modes, kappa, spread, 0.0));
   const double roundoff = md_precision_roundoff(c->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
-  const bool deflates = md_update_deflates(on_host, noise, md_update_kappa(least, spread),
-                                           bench->tolerance, unknowns);
-  return fmin(md_update_factor(deflates, noise),
-              320.0 * md_low_modes_noise(modes, kappa, spread, roundoff));
+  const bool deflates = md_update_deflates(on_host, noise, kappa, bench->tolerance, unknowns);
+  const double factor = md_update_factor(deflates, noise);
+  const double low = MD_UPDATE_LOW_NOISE * md_low_modes_noise(modes, kappa, spread, roundoff);
+  return fmin(factor, low / (MD_UPDATE_LOW * factor));
 }
 
 /* Of staggered quarks: iterations by CG on the spectrum with the lowest modes and without them; a
