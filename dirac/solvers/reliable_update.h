@@ -54,17 +54,19 @@ static inline int md_update_latest(double kappa, double factor) {
 }
 
 /* True where CG may take more iterations than a quarter of the unknowns (complex, all ranks): it
- * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. Deflation helps
- * there, and where the inner precision is coarse; in the second case the host alone deflates:
- * docs/solvers.md says what an update costs beside them. */
+ * ends as its directions are conjugate, which rounding in 16 or 32 bits undoes. */
 static inline bool md_update_is_small(double kappa, double tolerance, double unknowns) {
   return unknowns < 2.0 * sqrt(kappa) * log(2.0 / fmax(tolerance, 1e-17));
 }
 
-/* Whether mixed CG deflates: noise and kappa are those above the modes that it is given. */
+/* Whether mixed CG deflates: where that is so, and where the inner precision is coarse, on a
+ * device, whose iterations cost less beside the vector operations of an update, coarser. noise and
+ * kappa are those above the modes that it is given; docs/solvers.md has iterations. */
+#define MD_UPDATE_DEVICE_NOISE 100.0
 static inline bool md_update_deflates(bool on_host, double noise, double kappa, double tolerance,
                                       double unknowns) {
-  return (md_update_is_coarse(noise) && on_host) || md_update_is_small(kappa, tolerance, unknowns);
+  const bool coarse = on_host ? md_update_is_coarse(noise) : noise > MD_UPDATE_DEVICE_NOISE;
+  return coarse || md_update_is_small(kappa, tolerance, unknowns);
 }
 
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the

@@ -85,6 +85,12 @@ static void factors_are_those_of_the_table(void **state) {
   }
   assert_true(md_update_is_vain(0.91, 1.0) && !md_update_is_vain(0.89, 1.0));
   assert_true(md_update_is_vain(NAN, 1.0));
+  const double unknowns = 1e7; /* above any bound below; a device deflates later than a host */
+  assert_true(md_update_deflates(true, 11.0, 1e5, 1e-10, unknowns));
+  assert_false(md_update_deflates(true, 9.0, 1e5, 1e-10, unknowns));
+  assert_true(md_update_deflates(false, 101.0, 1e5, 1e-10, unknowns));
+  assert_false(md_update_deflates(false, 99.0, 1e5, 1e-10, unknowns));
+  assert_true(md_update_deflates(false, 1.0, 1e5, 1e-10, 1e4));
 }
 
 /* Random links on 8^4, where nothing deflates. An update falls due each time that |r| has come down
