@@ -19,17 +19,16 @@ bool md_auto_takes_block(const md_auto_facts *f, double *steps, double *resolved
 
 bool md_auto_inner_fits(const md_auto_inner *f, md_precision precision, double *noise,
                         double *most) {
-  static const double half[MD_AUTO_WAYS] = MD_AUTO_ROUNDING_HALF;
-  static const double single[MD_AUTO_WAYS] = MD_AUTO_ROUNDING_SINGLE;
   const double kappa = md_update_kappa(f->mass * f->mass + f->above, MD_AUTO_MOST);
   const md_auto_facts facts = {f->n_rhs, kappa, f->tolerance, f->sites, 1.5 * f->sites, f->on_host};
   double steps, resolved;
   const bool block =
       f->solver == &md_solver_block ||
       (f->solver == &md_solver_auto && md_auto_takes_block(&facts, &steps, &resolved));
-  const int way = block ? MD_AUTO_BLOCK : MD_AUTO_PLAIN;
   *noise = md_precision_roundoff(precision) * kappa;
-  *most = (precision == MD_HALF ? half : single)[way];
+  *most = precision != MD_HALF ? MD_AUTO_ROUNDING_SINGLE
+          : block              ? MD_AUTO_ROUNDING_HALF_BLOCK
+                               : MD_AUTO_ROUNDING_HALF;
   return *noise <= *most;
 }
 

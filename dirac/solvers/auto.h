@@ -37,11 +37,9 @@ bool md_auto_takes_block(const md_auto_facts *facts, double *steps, double *reso
  * in single. For that CG in half took 1.03 times the iterations at 20, 1.25 at 78 and 2.8 at 312;
  * in single 1.4 at 0.04. Block CG keeps what it has found: half goes on to 2000. Beyond what was
  * measured it is double. */
-enum { MD_AUTO_PLAIN, MD_AUTO_BLOCK, MD_AUTO_WAYS };
-#define MD_AUTO_ROUNDING_HALF                                                                      \
-  { 100.0, 2000.0 }
-#define MD_AUTO_ROUNDING_SINGLE                                                                    \
-  { 1.0, 1.0 }
+#define MD_AUTO_ROUNDING_HALF 100.0
+#define MD_AUTO_ROUNDING_HALF_BLOCK 2000.0
+#define MD_AUTO_ROUNDING_SINGLE 1.0
 #define MD_AUTO_MOST 16.0 /* |D|^2 of links in SU(3), near enough for all staggered actions */
 
 typedef struct md_auto_inner {

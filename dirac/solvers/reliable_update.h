@@ -17,8 +17,8 @@ static inline double md_update_kappa(double least, double spread) {
 static inline double md_update_noise(double kappa, double roundoff) {
   return roundoff * kappa;
 }
-/* Of an A = F F^dag (four spins) `least` is an estimate: kappa is measured there, and at least
- * this, of which |r| may fall by 0.12 in half and by 0.3 in bf16 and costs no iterations. */
+/* Of an A = F F^dag (four spins) `least` is an estimate: kappa is this at most until the iterations
+ * show a larger one. |r| may fall by 0.12 in half and by 0.3 in bf16 then, and costs none. */
 static const double MD_UPDATE_KAPPA = 2048.0;
 /* The kappa of which CG's bound says that so many iterations lower |r| by `factor` < 1. */
 static inline double md_update_measured(int iterations, double factor) {
@@ -59,9 +59,9 @@ static inline bool md_update_is_small(double kappa, double tolerance, double unk
   return unknowns < 2.0 * sqrt(kappa) * log(2.0 / fmax(tolerance, 1e-17));
 }
 
-/* Whether mixed CG deflates: where that is so, and where the inner precision is coarse, on a
- * device, whose iterations cost less beside the vector operations of an update, coarser. noise and
- * kappa are those above the modes that it is given; docs/solvers.md has iterations. */
+/* Whether mixed CG deflates: on a small lattice, and where the inner precision is coarse; on a
+ * device, where an update's vector operations cost more iterations, where it is ten times as
+ * coarse. noise and kappa are those above the modes that it is given. */
 #define MD_UPDATE_DEVICE_NOISE 100.0
 static inline bool md_update_deflates(bool on_host, double noise, double kappa, double tolerance,
                                       double unknowns) {

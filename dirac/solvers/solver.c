@@ -405,9 +405,8 @@ static void add_result(md_solver_result *all, const md_solver_result *one, int f
   const size_t n = (size_t)one->n_rhs;
   memcpy(all->residuals + first, one->residuals, n * sizeof *all->residuals);
   memcpy(all->rhs_iterations + first, one->rhs_iterations, n * sizeof *all->rhs_iterations);
-  for (int i = 0; i <= most; i++) {
+  for (int i = 0; i <= most; i++)
     md_raise(&all->history[i], one->history[i < one->iterations ? i : one->iterations]);
-  }
   md_raise(&all->relative_residual, one->relative_residual);
   if (one->iterations > all->iterations) all->iterations = one->iterations;
   if (one->updates > all->updates) all->updates = one->updates;
