@@ -29,9 +29,10 @@ typedef struct mixed_cg {
   int lacking;
   md_deflation deflation;
   bool deflates;
-  bool narrow;   /* r is in the inner precision */
-  bool flexible; /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
-  double *saved; /* numbers of a state to go on from; NULL: none is asked for */
+  bool may_deflate; /* from an update on that measures a coarse noise: quarks with four spins */
+  bool narrow;      /* r is in the inner precision */
+  bool flexible;    /* beta by Polak and Ribiere: what 8 bits of mantissa need to converge at all */
+  double *saved;    /* numbers of a state to go on from; NULL: none is asked for */
   /* One entry per right-hand side: */
   md_cg_step step;           /* the last one */
   double before[MD_MAX_RHS]; /* |r|^2 before it, in units */
@@ -62,7 +63,9 @@ static int always_saved(const mixed_cg *m) {
 }
 
 static size_t gram_numbers(const mixed_cg *m) {
-  return m->deflates ? (size_t)m->state->n_rhs * sizeof *m->deflation.gram / sizeof(double) : 0;
+  return m->deflates || m->may_deflate
+             ? (size_t)m->state->n_rhs * sizeof *m->deflation.gram / sizeof(double)
+             : 0;
 }
 
 static md_status create_saved(mixed_cg *m) {
@@ -71,7 +74,7 @@ static md_status create_saved(mixed_cg *m) {
   const int first = always_saved(m);
   if (!md_cg_keeps_states(m->request)) return MD_OK;
   *more = (md_cg_more){.field = {&m->x, &m->r, &m->p},
-                       .most = first + (m->deflates ? 2 * MD_DEFLATION_KEPT : 0),
+                       .most = first + (m->deflates || m->may_deflate ? 2 * MD_DEFLATION_KEPT : 0),
                        .numbers = (int)(SAVED_COUNTS + arrays + gram_numbers(m))};
   for (int i = 0; i < MD_DEFLATION_KEPT; i++) {
     more->field[first + 2 * i] = &m->deflation.w[i];
@@ -111,7 +114,7 @@ static void move_numbers(mixed_cg *m, bool save) {
     carried->carries = counts[3] != 0.0;
     at = move(save, at, carried->carried, 3 * n);
   }
-  if (m->deflates) move(save, at, (double *)m->deflation.gram, gram_numbers(m));
+  if (m->deflation.gram) move(save, at, (double *)m->deflation.gram, gram_numbers(m));
 }
 
 /* x takes what it lacks. */
@@ -159,11 +162,41 @@ static bool lacks_product(const mixed_cg *m) {
   return m->steps || md_cg_takes_factors(m->inner, &m->r, m->flexible);
 }
 
-static md_status create(mixed_cg *m) {
+static md_field_shape wide_shape(const mixed_cg *m) {
   md_field_shape wide = m->inner->shape;
   wide.precision = MD_SINGLE;
-  if (m->deflates)
-    MD_TRY(md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation));
+  return wide;
+}
+
+/* A p too, which the direction after a projection needs. */
+static md_status create_deflation(mixed_cg *m) {
+  const md_field_shape wide = wide_shape(m);
+  if (!m->a_p.data) MD_TRY(md_operator_field(m->context, m->inner, &m->a_p));
+  return md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation);
+}
+
+/* From here on, or, where its memory cannot be had, never. */
+static void deflate_from_now(mixed_cg *m, bool has_memory) {
+  m->may_deflate = false;
+  m->deflates = has_memory;
+  if (!has_memory) md_deflation_destroy(&m->deflation);
+  if (!has_memory) return;
+  m->outer.factor = md_update_factor(true, 0.0);
+  m->outer.roundoff = 0.0;
+}
+
+/* Deflation begins where the iterations show that their precision is coarse. */
+static md_status measure(mixed_cg *m) {
+  const double noise = md_outer_noise(&m->outer, md_precision_roundoff(m->inner->precision));
+  if (!m->may_deflate || !md_update_is_coarse(noise)) return MD_OK;
+  MD_TRY(md_agree(m->context, MD_OK)); /* a deferred failure is no lack of memory */
+  deflate_from_now(m, md_agree(m->context, create_deflation(m)) == MD_OK);
+  return MD_OK;
+}
+
+static md_status create(mixed_cg *m) {
+  const md_field_shape wide = wide_shape(m);
+  if (m->deflates || (m->may_deflate && m->request->resume)) MD_TRY(create_deflation(m));
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->precision)));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(m->narrow ? md_operator_field(m->context, m->inner, &m->r)
@@ -173,7 +206,7 @@ static md_status create(mixed_cg *m) {
     MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
                               md_cg_keeps_states(m->request), &m->steps));
   MD_TRY(create_kept(m));
-  if (lacks_product(m) && !m->deflates && !m->request->modes) return MD_OK;
+  if (m->a_p.data || (lacks_product(m) && !m->request->modes)) return MD_OK;
   return md_operator_field(m->context, m->inner, &m->a_p);
 }
 
@@ -188,10 +221,13 @@ static md_status begin_steps(mixed_cg *m) {
 static md_status hand_down(mixed_cg *m) {
   double one[MD_MAX_RHS];
   for (int r = 0; r < m->state->n_rhs; r++) one[r] = 1.0;
-  MD_TRY(md_outer_hand_down(&m->outer, true, &m->r));
+  /* Projections need it in single; a slot that only insertions use has room. */
+  md_field *r = m->deflates && m->narrow ? &m->deflation.w[MD_DEFLATION_KEPT] : &m->r;
+  MD_TRY(md_outer_hand_down(&m->outer, true, r));
   md_linear_zero(&m->x);
   m->lacking = 0;
-  if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, &m->r, &m->x));
+  if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, r, &m->x));
+  if (r != &m->r) MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->r, r)));
   MD_TRY(md_linear_norm2(m->context, &m->r, one, m->outer.norm2));
   md_outer_go_on(&m->outer);
   return MD_OK;
@@ -270,6 +306,7 @@ static md_status update(mixed_cg *m) {
   double of_r[MD_MAX_RHS], of_p[MD_MAX_RHS], unit_before[MD_MAX_RHS];
   memcpy(unit_before, m->outer.unit, sizeof unit_before);
   take_last(m);
+  MD_TRY(measure(m));
   MD_TRY(update_solution(m));
   MD_TRY(hand_down(m));
   MD_TRY(keep_direction(m, unit_before, of_r, of_p));
@@ -350,7 +387,8 @@ static void set_rules(mixed_cg *m) {
   m->flexible = roundoff > 0x1p-10;
   m->outer.roundoff = a->factor && !m->deflates && !m->flexible ? roundoff : 0.0;
   m->outer.latest = md_update_latest(kappa, m->outer.factor);
-  m->narrow = !m->deflates && !m->flexible && md_update_narrows(noise) &&
+  m->may_deflate = a->factor && !m->deflates;
+  m->narrow = !m->flexible && (m->deflates || md_update_narrows(noise)) &&
               (a->factor || md_normal_fuses(m->inner, m->inner->precision));
 }
 
@@ -367,6 +405,8 @@ static md_status begin_or_resume(mixed_cg *m) {
                    always_saved(m), m->state->more.fields);
   m->deflation.count = beside / 2;
   move_numbers(m, false);
+  if (m->may_deflate && beside > 0) deflate_from_now(m, true);
+  if (m->may_deflate) md_deflation_destroy(&m->deflation);
   md_outer_take_units(&m->outer);
   return begin_steps(m);
 }

@@ -186,12 +186,22 @@ void md_outer_go_on(md_outer *o) {
   o->since = 0;
 }
 
+static double measured_noise(const md_outer *o, int rhs, double roundoff) {
+  const double fallen = sqrt(o->norm2[rhs] / o->largest[rhs]);
+  return md_update_noise(md_update_measured(o->since, fallen), roundoff);
+}
+
+double md_outer_noise(const md_outer *o, double roundoff) {
+  double most = 0.0;
+  for (int r = 0; r < o->state->n_rhs; r++)
+    if (!o->done[r]) most = fmax(most, measured_noise(o, r, roundoff));
+  return most;
+}
+
 /* By how much |r| of a right-hand side falls until an update, which comes the earlier the more
  * iterations it has taken. */
 static double factor_of(const md_outer *o, int rhs) {
-  const double fallen = sqrt(o->norm2[rhs] / o->largest[rhs]);
-  const double kappa = md_update_measured(o->since, fallen);
-  return fmax(o->factor, md_update_factor(false, md_update_noise(kappa, o->roundoff)));
+  return fmax(o->factor, md_update_factor(false, measured_noise(o, rhs, o->roundoff)));
 }
 
 bool md_outer_count(md_outer *o) {

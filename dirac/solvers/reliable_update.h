@@ -152,6 +152,9 @@ md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(v
  * times what was found; zero where there was nothing left to do if `rest`. Collective. */
 md_status md_outer_change(md_outer *o, bool rest, md_field *a_y);
 
+/* The noise of this roundoff, largest of the right-hand sides, by the kappa that the iterations
+ * since the last update show. Local. */
+double md_outer_noise(const md_outer *o, double roundoff);
 /* Every right-hand side is done or has stalled, no iteration is left, or the solve was interrupted
  * and nothing was found since the last update. Local. */
 bool md_outer_at_end(const md_outer *o);
