@@ -26,9 +26,9 @@ bool md_auto_inner_fits(const md_auto_inner *f, md_precision precision, double *
       f->solver == &md_solver_block ||
       (f->solver == &md_solver_auto && md_auto_takes_block(&facts, &steps, &resolved));
   *noise = md_precision_roundoff(precision) * kappa;
-  *most = precision != MD_HALF ? MD_AUTO_ROUNDING_SINGLE
-          : block              ? MD_AUTO_ROUNDING_HALF_BLOCK
-                               : MD_AUTO_ROUNDING_HALF;
+  *most = precision != MD_HALF   ? MD_AUTO_ROUNDING_SINGLE
+          : f->on_host && !block ? MD_AUTO_ROUNDING_HALF_HOST
+                                 : MD_AUTO_ROUNDING_HALF;
   return *noise <= *most;
 }
 

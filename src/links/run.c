@@ -28,23 +28,29 @@ md_status md_inner_choose(md_context *context, const char *backend, const md_aut
   md_auto_inner f = *facts;
   const md_backend *found;
   *reason = '\0';
-  if (md_action_has_spin(request->action) || !f.solver || (f.solver->takes & MD_TAKES_INNER) == 0) {
-    snprintf(reason, MD_INNER_REASON_BYTES,
-             "the rule is for staggered quarks by cg, block or auto");
+  if (!f.solver || (f.solver->takes & MD_TAKES_INNER) == 0) {
+    snprintf(reason, MD_INNER_REASON_BYTES, "the rule is for cg, block, bicgstab or auto");
     return MD_OK;
   }
   MD_TRY(md_backend_find(context, backend, request, &found));
   f.on_host = found->space == MD_HOST;
-  /* On a host half takes as long as single where right-hand sides share the links. */
-  for (int k = f.on_host && f.n_rhs > 1; k < 2; k++) {
+  const bool spin = md_action_has_spin(request->action);
+  /* On a host half takes as long as single where right-hand sides share the links, and longer with
+   * four spins. */
+  const bool from_single = f.on_host ? f.n_rhs > 1 || spin : f.solver == &md_solver_bicgstab;
+  for (int k = from_single; k < 2; k++) {
     md_backend_request narrow = *request;
     double noise, most;
     narrow.precision = candidates[k];
     const char *name = md_precision_name(narrow.precision);
-    const bool fits = md_auto_inner_fits(&f, narrow.precision, &noise, &most);
+    const bool fits = spin || md_auto_inner_fits(&f, narrow.precision, &noise, &most);
     const bool served = fits && md_backend_find(context, backend, &narrow, &found) == MD_OK;
-    md_append(reason, MD_INNER_REASON_BYTES, "%srounding in %s times kappa %.2g%s",
-              *reason ? "; " : "", name, noise, fits && !served ? " (not served)" : "");
+    md_append(reason, MD_INNER_REASON_BYTES, "%srounding in %s ", *reason ? "; " : "", name);
+    if (spin)
+      md_append(reason, MD_INNER_REASON_BYTES, "times a kappa that iterations measure");
+    else
+      md_append(reason, MD_INNER_REASON_BYTES, "times kappa %.2g", noise);
+    if (fits && !served) md_append(reason, MD_INNER_REASON_BYTES, " (not served)");
     if (!served && !fits) md_append(reason, MD_INNER_REASON_BYTES, " above %g", most);
     if (!served) continue;
     request->precision = narrow.precision;

@@ -65,7 +65,7 @@ done
 # iterations of double; a solve cut before that and one cut after it go on with the same bits.
 on 1 generate --quiet --dims 6x6x6x12 --beta 6.2 --sweeps 20 --overrelax 2 --seed 5 --output "$work/low.h5" || complain "a lattice with a low mode"
 low="--lattice $work/low.h5 --action mobius --mass 0.001 --Ls 8 --source random:1 --rhs 1 --quiet"
-for inner in none half bf16; do
+for inner in none half bf16 auto; do
   # shellcheck disable=SC2086
   on 1 solve $low --inner $inner --json "$work/low.$inner.json" || complain "a low mode, $inner: exit $?"
 done
@@ -73,6 +73,7 @@ for inner in half bf16; do
   [ "$(value iterations low.$inner)" -lt $((8 * $(value iterations low.none) / 5)) ] ||
     complain "a low mode: $(value iterations low.$inner) iterations in $inner, $(value iterations low.none) in double"
 done
+[ "$(value inner low.auto)" = '"single"' ] || complain "auto on a CPU: $(value inner low.auto), $(value inner_reason low.auto)"
 for most in 30 150; do
   # shellcheck disable=SC2086
   {
