@@ -79,9 +79,10 @@ md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_
  * the next is under way, so that an update comes one iteration later.
  *
  * Deflation (dirac/solvers/deflation.h) takes the lowest modes of A out of the residual. It is for
- * small lattices, on which CG ends because its directions are all conjugate, and for small masses
- * in 16 bits, where rounding brings the lowest modes back, time and again. The partial solutions y
- * hold these modes, so that a space of eight of them, a by-product of the updates, removes them.
+ * small lattices, on which CG ends because its directions are all conjugate, and for 16 bits where
+ * the mass is small, or iterations of quarks with four spins find a low mode: rounding brings these
+ * modes back, time and again. The partial solutions y hold them, so that a space of eight y, a
+ * by-product of the updates, removes them.
  *
  * With modes of the request (dirac/solvers/reliable_update.h) the rules of updates are those of the
  * spectrum above them, and an update takes out of r what has come back of them.

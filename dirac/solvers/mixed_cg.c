@@ -196,7 +196,8 @@ static md_status measure(mixed_cg *m) {
 
 static md_status create(mixed_cg *m) {
   const md_field_shape wide = wide_shape(m);
-  if (m->deflates || (m->may_deflate && m->request->resume)) MD_TRY(create_deflation(m));
+  const bool deflation = m->deflates || (m->may_deflate && m->request->resume);
+  if (deflation) MD_TRY(create_deflation(m));
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->precision)));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(m->narrow ? md_operator_field(m->context, m->inner, &m->r)
@@ -206,7 +207,7 @@ static md_status create(mixed_cg *m) {
     MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
                               md_cg_keeps_states(m->request), &m->steps));
   MD_TRY(create_kept(m));
-  if (m->a_p.data || (lacks_product(m) && !m->request->modes)) return MD_OK;
+  if (deflation || (lacks_product(m) && !m->request->modes)) return MD_OK;
   return md_operator_field(m->context, m->inner, &m->a_p);
 }
 

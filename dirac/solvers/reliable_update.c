@@ -192,10 +192,12 @@ static double measured_noise(const md_outer *o, int rhs, double roundoff) {
 }
 
 double md_outer_noise(const md_outer *o, double roundoff) {
-  double most = 0.0;
-  for (int r = 0; r < o->state->n_rhs; r++)
-    if (!o->done[r]) most = fmax(most, measured_noise(o, r, roundoff));
-  return most;
+  const md_cg_state *s = o->state;
+  double least = INFINITY;
+  for (int r = 0; r < s->n_rhs; r++)
+    if (!o->done[r] && o->unit[r] * sqrt(o->norm2[r]) > md_cg_limit(o->request, s, r))
+      least = fmin(least, measured_noise(o, r, roundoff));
+  return isfinite(least) ? least : 0.0;
 }
 
 /* By how much |r| of a right-hand side falls until an update, which comes the earlier the more

@@ -39,9 +39,9 @@ static inline bool md_update_due(double norm2, double largest, double factor) {
   return norm2 < factor * factor * largest;
 }
 
-/* Whether the recursive residual may be stored as narrow as the direction, which rounds it once in
- * every iteration: costs none as long as this holds, a sixth of them at twice the noise;
- * docs/solvers.md says why. */
+/* Whether the recursive residual may be stored as narrow as the direction where nothing deflates,
+ * which rounds it once in every iteration: costs none as long as this holds, a sixth of them at
+ * twice the noise; docs/solvers.md says why. */
 static inline bool md_update_narrows(double noise) {
   return !md_update_is_coarse(noise);
 }
@@ -152,8 +152,9 @@ md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(v
  * times what was found; zero where there was nothing left to do if `rest`. Collective. */
 md_status md_outer_change(md_outer *o, bool rest, md_field *a_y);
 
-/* The noise of this roundoff, largest of the right-hand sides, by the kappa that the iterations
- * since the last update show. Local. */
+/* The noise of this roundoff by the kappa that the iterations since the last update show: least of
+ * the right-hand sides that are to go on, one of which has asked for the update; 0: none is. Local.
+ */
 double md_outer_noise(const md_outer *o, double roundoff);
 /* Every right-hand side is done or has stalled, no iteration is left, or the solve was interrupted
  * and nothing was found since the last update. Local. */
