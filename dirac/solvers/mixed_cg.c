@@ -185,12 +185,24 @@ static void deflate_from_now(mixed_cg *m, bool has_memory) {
   m->outer.roundoff = 0.0;
 }
 
+static md_status count_deflation(md_context *context, void *user) {
+  mixed_cg *m = user;
+  (void)context;
+  const md_status status = create_deflation(m);
+  md_deflation_destroy(&m->deflation);
+  return status;
+}
+
 /* Deflation begins where the iterations show that their precision is coarse. */
 static md_status measure(mixed_cg *m) {
   const double noise = md_outer_noise(&m->outer, md_precision_roundoff(m->inner->precision));
+  md_memory_need need;
   if (!m->may_deflate || !md_update_is_coarse(noise)) return MD_OK;
   MD_TRY(md_agree(m->context, MD_OK)); /* a deferred failure is no lack of memory */
-  deflate_from_now(m, md_agree(m->context, create_deflation(m)) == MD_OK);
+  md_status status = md_memory_foresee(m->context, count_deflation, m, &need);
+  if (status == MD_OK) status = md_memory_require(m->context, &need, "deflation");
+  if (status == MD_OK) status = md_agree(m->context, create_deflation(m));
+  deflate_from_now(m, status == MD_OK);
   return MD_OK;
 }
 

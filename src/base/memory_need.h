@@ -25,7 +25,8 @@ static inline md_memory_need md_memory_larger(md_memory_need a, md_memory_need b
 /* A dry run: md_allocate, md_device_allocate and all that is made with them (fields, links,
  * operators, solvers) count their bytes and hand out no memory. What would read or fill it is left
  * out where md_counts says so: files are described and not read, operators loaded without links,
- * and solvers allocate all that they may come to need and iterate no more. Nothing tells the count
+ * and solvers allocate all that they may come to need and iterate no more (but for a deflation that
+ * iterations show a need of, which asks for memory then and goes without). Nothing tells the count
  * of what is freed; between steps that free what they took it is set back to a mark. */
 typedef struct md_memory_count {
   md_memory_need now, most;
