@@ -142,7 +142,7 @@ many="solve many.h5 --mass 0.5 --source random:1 --rhs 40 --tol 1e-3 --quiet --c
 grep -q 'error: the solve is done, but its state could not be written to full.h5 [0-9]* times' err || complain "no room for states: $(cat err)"
 [ -s y.h5 ] && [ "$(key converged r.json)" = true ] && [ "$(key checkpoint_failures r.json)" -gt 1 ] || complain "no room for states: $(ls y.h5 r.json)"
 mkdir gone
-on 2 solve many.h5 --mass 0.01 --max-iter 60 --quiet --checkpoint gone/k.h5 --checkpoint-every 1 --json r.json 2>err &
+on 2 solve many.h5 --mass 0.01 --max-iter 300 --quiet --checkpoint gone/k.h5 --checkpoint-every 1 --json r.json 2>err &
 for _ in $(seq 3000); do [ -e gone/k.h5 ] && break; sleep 0.01; done
 mv gone away
 wait $!
