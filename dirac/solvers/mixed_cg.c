@@ -62,10 +62,14 @@ static int always_saved(const mixed_cg *m) {
   return SAVED_FIELDS + (carrier(m) != NULL);
 }
 
+/* Pairs of directions that a state may have. */
+static int most_pairs(const mixed_cg *m) {
+  return m->deflates || m->may_deflate ? MD_DEFLATION_KEPT : 0;
+}
+
 static size_t gram_numbers(const mixed_cg *m) {
-  return m->deflates || m->may_deflate
-             ? (size_t)m->state->n_rhs * sizeof *m->deflation.gram / sizeof(double)
-             : 0;
+  const size_t bytes = (size_t)m->state->n_rhs * sizeof *m->deflation.gram;
+  return most_pairs(m) ? bytes / sizeof(double) : 0;
 }
 
 static md_status create_saved(mixed_cg *m) {
@@ -74,7 +78,7 @@ static md_status create_saved(mixed_cg *m) {
   const int first = always_saved(m);
   if (!md_cg_keeps_states(m->request)) return MD_OK;
   *more = (md_cg_more){.field = {&m->x, &m->r, &m->p},
-                       .most = first + (m->deflates || m->may_deflate ? 2 * MD_DEFLATION_KEPT : 0),
+                       .most = first + 2 * most_pairs(m),
                        .numbers = (int)(SAVED_COUNTS + arrays + gram_numbers(m))};
   for (int i = 0; i < MD_DEFLATION_KEPT; i++) {
     more->field[first + 2 * i] = &m->deflation.w[i];
@@ -175,12 +179,9 @@ static md_status create_deflation(mixed_cg *m) {
   return md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation);
 }
 
-/* From here on, or, where its memory cannot be had, never. */
-static void deflate_from_now(mixed_cg *m, bool has_memory) {
+static void deflate_from_now(mixed_cg *m) {
   m->may_deflate = false;
-  m->deflates = has_memory;
-  if (!has_memory) md_deflation_destroy(&m->deflation);
-  if (!has_memory) return;
+  m->deflates = true;
   m->outer.factor = md_update_factor(true, 0.0);
   m->outer.roundoff = 0.0;
 }
@@ -193,7 +194,8 @@ static md_status count_deflation(md_context *context, void *user) {
   return status;
 }
 
-/* Deflation begins where the iterations show that their precision is coarse. */
+/* Deflation begins where the iterations show that their precision is coarse; never, where its
+ * memory cannot be had then. */
 static md_status measure(mixed_cg *m) {
   const double noise = md_outer_noise(&m->outer, md_precision_roundoff(m->inner->precision));
   md_memory_need need;
@@ -202,7 +204,11 @@ static md_status measure(mixed_cg *m) {
   md_status status = md_memory_foresee(m->context, count_deflation, m, &need);
   if (status == MD_OK) status = md_memory_require(m->context, &need, "deflation");
   if (status == MD_OK) status = md_agree(m->context, create_deflation(m));
-  deflate_from_now(m, status == MD_OK);
+  m->may_deflate = false;
+  if (status == MD_OK)
+    deflate_from_now(m);
+  else
+    md_deflation_destroy(&m->deflation);
   return MD_OK;
 }
 
@@ -418,7 +424,7 @@ static md_status begin_or_resume(mixed_cg *m) {
                    always_saved(m), m->state->more.fields);
   m->deflation.count = beside / 2;
   move_numbers(m, false);
-  if (m->may_deflate && beside > 0) deflate_from_now(m, true);
+  if (m->may_deflate && beside > 0) deflate_from_now(m);
   if (m->may_deflate) md_deflation_destroy(&m->deflation);
   md_outer_take_units(&m->outer);
   return begin_steps(m);
