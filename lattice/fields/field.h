@@ -19,10 +19,10 @@ typedef enum md_space { MD_HOST, MD_DEVICE } md_space;
  *   colours, else dirac/action.h tells of them; halo sites follow.
  *
  * MD_HALF: value = stored * scale[site] with one power-of-two float a site (also over the halo),
- *   chosen so that the site's largest |stored| over colours and rhs lies in [2^14 - 8,
- *   MD_HALF_MOST], where the sum of two is finite; fp16 keeps its relative accuracy for parts down
- *   to 2^-28 of that. A site of zeros has the scale MD_SCALE_OF_ZERO. Links are stored unscaled
- *   (|U| <= 1): scale is NULL, as for other types.
+ *   chosen so that the site's largest |stored| over colours and rhs, rounded, lies in [2^14,
+ *   MD_HALF_MOST], where the sum of two is finite, and the values of a site tell its scale; fp16
+ *   keeps its relative accuracy for parts down to 2^-28 of that. A site of zeros has the scale
+ *   MD_SCALE_OF_ZERO. Links are stored unscaled (|U| <= 1): scale is NULL, as for other types.
  * MD_FIXED: value = steps * scale[site] likewise, scale the largest component / MD_FIXED_STEPS and
  *   no less than MD_SCALE_OF_ZERO; NaN or infinite where the site holds such a value. Unscaled:
  *   value = steps / MD_FIXED_STEPS, saturating at 1. */
@@ -114,8 +114,8 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
 md_status md_field_add_single(md_context *context, md_field *out, const double *factor,
                               const md_field *in);
 /* Assigns what a field of out's precision once held, and `in` holds since, on the host both and in
- * MD_DOUBLE `in`: where md_field_convert chooses scales of sites anew, to the last bit but one, the
- * values are the same bits here. Local. */
+ * MD_DOUBLE `in`: the same bits, also of scales, where md_field_convert chooses that of a site in
+ * MD_FIXED anew, to the last bit but one. Local. */
 md_status md_field_restore(md_context *context, md_field *out, const md_field *in);
 /* Between fields of one right-hand side each and one field that has them side by side, which is
  * what an operator of many right-hand sides takes: two at least. All are MD_DOUBLE fields of one

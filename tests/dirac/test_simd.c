@@ -300,7 +300,7 @@ static void test_grids(void **state) {
   each_variant(state, grids_of);
 }
 
-/* The largest stored number of every half site lies in [2^14 - 8, MD_HALF_MOST]; of every fixed one
+/* The largest stored number of every half site lies in [2^14, MD_HALF_MOST]; of every fixed one
  * it is MD_FIXED_STEPS. */
 static void check_scales(const md_field *f) {
   for (int64_t i = 0; f->scale && i < f->sites; i++) {
@@ -311,7 +311,7 @@ static void check_scales(const md_field *f) {
       for (int c = 0; c < MD_FERMION_REALS; c++) largest = fmax(largest, fabs(v[c]));
     }
     const bool fixed = f->precision == MD_FIXED;
-    const double low = fixed ? MD_FIXED_STEPS - 0.01 : 0x1p14 - 8.0;
+    const double low = fixed ? MD_FIXED_STEPS - 0.01 : 0x1p14;
     assert_true(largest >= low * f->scale[i]);
     assert_true(largest <= (fixed ? 0x1p15 : MD_HALF_MOST) * f->scale[i]);
   }

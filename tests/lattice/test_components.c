@@ -211,6 +211,37 @@ static void columns_and_panels(void **state) {
   md_geometry_destroy(g);
 }
 
+/* The largest number of a site just below 2^15, where rounding to half decides about the scale: its
+ * value tells by which scale the site was stored, to the bit. */
+static void sites_are_restored(void **state) {
+  enum { RHS = 3, REALS = 24 };
+  static const md_precision scaled[] = {MD_HALF, MD_FIXED};
+  md_context *context = *state;
+  md_geometry *g = md_test_geometry(context, 8, 4, 4, 4, false);
+  for (int k = 0; k < 2; k++) {
+    const md_field_shape narrow = {scaled[k], MD_HOST, REALS, RHS, true, false};
+    const md_field_shape wide = {MD_DOUBLE, MD_HOST, REALS, RHS, true, false};
+    md_field stored, values, back;
+    MD_REQUIRE(context, md_field_create(context, g, &narrow, MD_EVEN, &stored));
+    MD_REQUIRE(context, md_field_create(context, g, &narrow, MD_EVEN, &back));
+    MD_REQUIRE(context, md_field_create(context, g, &wide, MD_EVEN, &values));
+    for (int64_t i = 0; i < g->sites; i++) {
+      double in[REALS * RHS];
+      for (int c = 0; c < REALS * RHS; c++) in[c] = ldexp(1.0 + c / 64.0, -c / 3);
+      in[i % (REALS * RHS)] = 0x1p15 - 0.25 * (double)i;
+      md_field_set(&stored, i, in);
+    }
+    MD_REQUIRE(context, md_field_convert(context, &values, &stored));
+    MD_REQUIRE(context, md_field_restore(context, &back, &values));
+    assert_memory_equal(back.scale, stored.scale, (size_t)g->sites * sizeof *back.scale);
+    assert_memory_equal(back.data, stored.data, (size_t)(g->sites * REALS * RHS) * 2);
+    md_field_destroy(&stored);
+    md_field_destroy(&back);
+    md_field_destroy(&values);
+  }
+  md_geometry_destroy(g);
+}
+
 static void odd_numbers_are_refused(void **state) {
   md_context *context = *state;
   md_geometry *g = md_test_geometry(context, 4, 4, 4, 4, false);
@@ -228,5 +259,6 @@ static void odd_numbers_are_refused(void **state) {
 
 static struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(halos),
                                     cmocka_unit_test(cg), cmocka_unit_test(columns_and_panels),
+                                    cmocka_unit_test(sites_are_restored),
                                     cmocka_unit_test(odd_numbers_are_refused)};
 MD_RUN_TESTS(tests)

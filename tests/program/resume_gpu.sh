@@ -10,9 +10,10 @@ got=$?
 [ $got = 0 ] || complain "cuda: exit $got, $(cat err)"
 on 1 eigen a.h5 --modes 4 --output modes.h5 --quiet || complain "eigen: exit $?"
 numbers() { grep -E '"(iterations|relative_residual|residual.*|.*correlator|reliable_updates|inner_restarts|rhs_iterations|mode_projections)":' "$1"; }
-# undisturbed ITERATIONS OPTIONS...: cut off there, a multiple of 13.
+# undisturbed ITERATIONS OPTIONS...: of $lattice, cut off there, a multiple of 13.
+lattice=a.h5
 undisturbed() {
-  local cut=$1 with="solve a.h5 --quiet ${*:2}"
+  local cut=$1 with="solve $lattice --quiet ${*:2}"
   rm -f k.h5
   # shellcheck disable=SC2086
   {
@@ -36,4 +37,11 @@ for inner in none single half; do
   undisturbed 39 --action mobius --Ls 4 --mass 0.2 --backend auto --inner $inner
 done
 undisturbed 39 --mass 0.1 --backend cpu_simd --inner half
+# Tiles take numbers in units of a site's scale, which a state must bring back; deflation that begins on the way.
+undisturbed 39 --action mobius --Ls 12 --mass 0.2 --backend tensor --packing stacked --inner half
+on 1 generate --quiet --dims 6x6x6x12 --beta 6.2 --sweeps 20 --overrelax 2 --seed 5 -o low.h5 || complain "a lattice with a low mode"
+lattice=low.h5
+for cut in 26 260; do
+  undisturbed $cut --action mobius --Ls 8 --mass 0.001 --source random:1 --rhs 1 --backend tensor --packing stacked --inner half
+done
 finish
