@@ -8,10 +8,11 @@
 
 enum { MOST = MD_DEFLATION_MOST };
 static const double none[MD_MAX_RHS];
+typedef double complex coefficients[MD_MAX_RHS];
 
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
-                              const md_field_shape *shape, md_deflation *deflation) {
-  *deflation = (md_deflation){.n_rhs = shape->n_rhs};
+                              const md_field_shape *shape, double most, md_deflation *deflation) {
+  *deflation = (md_deflation){.n_rhs = shape->n_rhs, .most = most};
   const size_t n = (size_t)shape->n_rhs;
   deflation->gram = calloc(n, sizeof *deflation->gram);
   if (!deflation->gram) return md_fail_memory(context, n * sizeof *deflation->gram, "deflation");
@@ -28,19 +29,28 @@ void md_deflation_destroy(md_deflation *deflation) {
   *deflation = (md_deflation){0};
 }
 
-static md_status dot(md_context *context, const md_field *x, const md_field *y,
-                     double complex *dots) {
-  double parts[2 * MD_MAX_RHS];
-  MD_TRY(md_linear_dots(context, 1, x, y, parts));
-  for (int r = 0; r < x->n_rhs; r++) dots[r] = parts[r] + I * parts[x->n_rhs + r];
+/* h[i] = <x[i], y>, of about the size |w_i| size[rhs]. */
+static md_status dots(md_context *context, const md_deflation *d, int count, const md_field *x,
+                      const md_field *y, const double *size, coefficients *h) {
+  const int n = d->n_rhs;
+  double guess[2 * MOST * MD_MAX_RHS] = {0}, parts[2 * MOST * MD_MAX_RHS];
+  for (int i = 0; i < 2 * count * n; i++)
+    guess[i] = sqrt(creal(d->gram[i % n][i / n / 2][i / n / 2])) * size[i % n];
+  MD_TRY(md_linear_dots(context, count, x, y, guess, parts));
+  for (int i = 0; i < count * n; i++) {
+    const double *part = parts + i / n * 2 * n + i % n;
+    h[i / n][i % n] = part[0] + I * part[n];
+  }
   return MD_OK;
 }
 
-/* y += sign a x */
-static void axpy(double sign, const double complex *a, const md_field *x, md_field *y) {
-  double re[MD_MAX_RHS], im[MD_MAX_RHS];
-  for (int r = 0; r < x->n_rhs; r++) re[r] = sign * creal(a[r]), im[r] = sign * cimag(a[r]);
-  md_linear_axpy_complex(re, im, x, y);
+/* y += sign (a[0] x[0] + a[1] x[1] + ...) */
+static void add(double sign, int count, const coefficients *a, const md_field *x, md_field *y) {
+  double re[MOST][MD_MAX_RHS], im[MOST][MD_MAX_RHS];
+  for (int i = 0; i < count; i++)
+    for (int r = 0; r < y->n_rhs; r++)
+      re[i][r] = sign * creal(a[i][r]), im[i][r] = sign * cimag(a[i][r]);
+  md_linear_add_complex(count, re, im, x, y);
 }
 
 /* The unit eigenvector of the smallest eigenvalue of a Hermitian positive n x n matrix, nearly:
@@ -86,20 +96,17 @@ static void reflection(const double complex gram[MOST][MOST], double complex v[M
   for (int i = 0; i < MOST; i++) v[i] /= sqrt(norm2);
 }
 
-/* columns (1 - 2 v v^H) but the last, which is overwritten. */
-static void reflect(md_field columns[MOST], double complex (*v)[MOST]) {
+/* columns (1 - 2 v v^H) but the last, which is overwritten. v[i][rhs]. */
+static void reflect(md_field columns[MOST], const coefficients v[MOST]) {
   const int n_rhs = columns[0].n_rhs;
   md_field *sum = &columns[MOST - 1];
-  double complex a[MD_MAX_RHS];
-  for (int r = 0; r < n_rhs; r++) a[r] = v[r][MOST - 1] - 1.0;
-  axpy(1.0, a, sum, sum);
+  coefficients a;
+  for (int r = 0; r < n_rhs; r++) a[r] = v[MOST - 1][r] - 1.0;
+  add(1.0, 1, &a, sum, sum);
+  add(1.0, MOST - 1, v, columns, sum);
   for (int i = 0; i < MOST - 1; i++) {
-    for (int r = 0; r < n_rhs; r++) a[r] = v[r][i];
-    axpy(1.0, a, &columns[i], sum);
-  }
-  for (int i = 0; i < MOST - 1; i++) {
-    for (int r = 0; r < n_rhs; r++) a[r] = conj(v[r][i]);
-    axpy(-2.0, a, sum, &columns[i]);
+    for (int r = 0; r < n_rhs; r++) a[r] = conj(v[i][r]);
+    add(-2.0, 1, &a, sum, &columns[i]);
   }
 }
 
@@ -119,19 +126,24 @@ static void reflect_gram(double complex gram[MOST][MOST], const double complex v
     for (int j = 0; j < MOST; j++) gram[i][j] -= 2.0 * column[i] * conj(v[j]);
 }
 
-/* The last direction becomes conjugate to the others and of unit A-norm. */
-static md_status orthonormalise(md_context *context, md_deflation *d) {
+/* The last direction becomes conjugate to the others and of unit A-norm; its norm is not above
+ * size[rhs]. */
+static md_status orthonormalise(md_context *context, md_deflation *d, double *size) {
   md_field *w = &d->w[d->count], *a_w = &d->a_w[d->count];
-  double complex h[MD_MAX_RHS];
-  double norm2[MD_MAX_RHS], scale[MD_MAX_RHS];
-  for (int i = 0; i < d->count; i++) {
-    MD_TRY(dot(context, &d->a_w[i], w, h));
-    axpy(-1.0, h, &d->w[i], w);
-    axpy(-1.0, h, &d->a_w[i], a_w);
-  }
+  coefficients h[MOST];
+  double norm2[MD_MAX_RHS], scale[MD_MAX_RHS], norm_a[MD_MAX_RHS];
+  MD_TRY(md_linear_norm2(context, w, NULL, norm2));
+  /* |A w_i| <= most |w_i| */
+  for (int r = 0; r < d->n_rhs; r++) size[r] = sqrt(norm2[r]), norm_a[r] = d->most * size[r];
+  MD_TRY(dots(context, d, d->count, d->a_w, w, norm_a, h));
+  add(-1.0, d->count, h, d->w, w);
+  add(-1.0, d->count, h, d->a_w, a_w);
   MD_TRY(md_linear_dot(context, w, a_w, NULL, norm2));
-  for (int r = 0; r < d->n_rhs; r++)
+  for (int r = 0; r < d->n_rhs; r++) {
     scale[r] = norm2[r] > 0.0 && isfinite(norm2[r]) ? 1.0 / sqrt(norm2[r]) : 0.0;
+    for (int i = 0; i < d->count; i++) size[r] += cabs(h[i][r]) * sqrt(creal(d->gram[r][i][i]));
+    size[r] *= scale[r];
+  }
   md_linear_axpby(scale, w, none, w);
   md_linear_axpby(scale, a_w, none, a_w);
   return MD_OK;
@@ -139,23 +151,25 @@ static md_status orthonormalise(md_context *context, md_deflation *d) {
 
 md_status md_deflation_insert(md_context *context, md_deflation *d) {
   const int last = d->count;
-  double complex v[MD_MAX_RHS][MOST];
-  double parts[2 * MOST * MD_MAX_RHS];
-  MD_TRY(orthonormalise(context, d));
-  MD_TRY(md_linear_dots(context, last + 1, d->w, &d->w[last], parts));
+  coefficients v[MOST], h[MOST];
+  double size[MD_MAX_RHS];
+  MD_TRY(orthonormalise(context, d, size));
+  for (int r = 0; r < d->n_rhs; r++) d->gram[r][last][last] = size[r] * size[r];
+  MD_TRY(dots(context, d, last + 1, d->w, &d->w[last], size, h));
   for (int i = 0; i <= last; i++)
     for (int r = 0; r < d->n_rhs; r++) {
-      const double *part = parts + 2 * i * d->n_rhs + r;
-      d->gram[r][i][last] = part[0] + I * part[d->n_rhs];
-      d->gram[r][last][i] = part[0] - I * part[d->n_rhs];
+      d->gram[r][last][i] = conj(h[i][r]);
+      d->gram[r][i][last] = h[i][r];
     }
   if (last < MD_DEFLATION_KEPT) {
     d->count++;
     return MD_OK;
   }
   for (int r = 0; r < d->n_rhs; r++) {
-    reflection(d->gram[r], v[r]);
-    reflect_gram(d->gram[r], v[r]);
+    double complex own[MOST];
+    reflection(d->gram[r], own);
+    reflect_gram(d->gram[r], own);
+    for (int i = 0; i < MOST; i++) v[i][r] = own[i];
   }
   reflect(d->w, v);
   reflect(d->a_w, v);
@@ -164,12 +178,12 @@ md_status md_deflation_insert(md_context *context, md_deflation *d) {
 
 md_status md_deflation_project(md_context *context, const md_deflation *d, md_field *r,
                                md_field *x) {
-  double complex h[MD_MAX_RHS];
-  for (int i = 0; i < d->count; i++) {
-    MD_TRY(dot(context, &d->w[i], r, h));
-    axpy(1.0, h, &d->w[i], x);
-    axpy(-1.0, h, &d->a_w[i], r);
-  }
+  double one[MD_MAX_RHS];
+  coefficients h[MOST];
+  for (int k = 0; k < d->n_rhs; k++) one[k] = 1.0;
+  MD_TRY(dots(context, d, d->count, d->w, r, one, h));
+  add(1.0, d->count, h, d->w, x);
+  add(-1.0, d->count, h, d->a_w, r);
   return MD_OK;
 }
 

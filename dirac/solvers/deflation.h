@@ -14,6 +14,7 @@
 enum { MD_DEFLATION_KEPT = 8, MD_DEFLATION_MOST = MD_DEFLATION_KEPT + 1 };
 
 typedef struct md_deflation {
+  double most;                                           /* about the largest eigenvalue of A */
   md_field w[MD_DEFLATION_MOST], a_w[MD_DEFLATION_MOST]; /* MD_SINGLE */
   int count;                                             /* kept directions */
   int n_rhs;
@@ -21,9 +22,10 @@ typedef struct md_deflation {
   double complex (*gram)[MD_DEFLATION_MOST][MD_DEFLATION_MOST];
 } md_deflation;
 
-/* Empty; even fields of `shape`, which must be MD_SINGLE. Destroy also after a failure. Local. */
+/* Empty; even fields of `shape`, which must be MD_SINGLE. most: about the largest eigenvalue of A,
+ * for guesses of sums. Destroy also after a failure. Local. */
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
-                              const md_field_shape *shape, md_deflation *deflation);
+                              const md_field_shape *shape, double most, md_deflation *deflation);
 void md_deflation_destroy(md_deflation *deflation);
 
 /* Takes in the direction that the caller has put into w[count] and A times it into a_w[count], of
@@ -31,7 +33,7 @@ void md_deflation_destroy(md_deflation *deflation);
 md_status md_deflation_insert(md_context *context, md_deflation *deflation);
 
 /* For r = s - A x: x += sum_i w_i <w_i, r>, r -= sum_i A w_i <w_i, r>, so that <w_i, r> = 0.
- * r and x: MD_SINGLE. Collective. */
+ * r and x: MD_SINGLE, |r| about 1. Collective. */
 md_status md_deflation_project(md_context *context, const md_deflation *deflation, md_field *r,
                                md_field *x);
 

@@ -176,7 +176,7 @@ static md_field_shape wide_shape(const mixed_cg *m) {
 static md_status create_deflation(mixed_cg *m) {
   const md_field_shape wide = wide_shape(m);
   if (!m->a_p.data) MD_TRY(md_operator_field(m->context, m->inner, &m->a_p));
-  return md_deflation_create(m->context, m->inner->geometry, &wide, &m->deflation);
+  return md_deflation_create(m->context, m->inner->geometry, &wide, m->inner->most, &m->deflation);
 }
 
 static void deflate_from_now(mixed_cg *m) {

@@ -39,8 +39,9 @@ void md_linear_xpby(const md_field *x, const double *b, md_field *y) {
   md_linear_axpby(NULL, x, b, y);
 }
 
-void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
-  narrower(x, y)->axpy_complex(re, im, x, y);
+void md_linear_add_complex(int count, const double (*re)[MD_MAX_RHS],
+                           const double (*im)[MD_MAX_RHS], const md_field *x, md_field *y) {
+  if (count > 0) narrower(x, y)->add_complex(count, re, im, x, y);
 }
 
 md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y,
@@ -54,8 +55,8 @@ md_status md_linear_norm2(md_context *context, const md_field *x, const double *
 }
 
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
-                         double *dots) {
-  return count > 0 ? narrower(x, y)->dots(context, count, x, y, dots) : MD_OK;
+                         const double *guess, double *dots) {
+  return count > 0 ? narrower(x, y)->dots(context, count, x, y, guess, dots) : MD_OK;
 }
 
 md_status md_linear_axpby_norm2(md_context *context, const double *a, const md_field *x,

@@ -28,8 +28,10 @@ static inline void md_linear_add(double a, const md_field *x, md_field *y) {
 void md_linear_xpby(const md_field *x, const double *b, md_field *y);
 /* y = a x + b y; x may be y itself, so that b = 0 scales. */
 void md_linear_axpby(const double *a, const md_field *x, const double *b, md_field *y);
-/* y = (re + i im) x + y; x may be y itself. */
-void md_linear_axpy_complex(const double *re, const double *im, const md_field *x, md_field *y);
+/* y = y + (re[0] + i im[0]) x[0] + (re[1] + i im[1]) x[1] + ... of `count` fields of one precision,
+ * the first of which may be y itself. A device reads and writes y once for several. */
+void md_linear_add_complex(int count, const double (*re)[MD_MAX_RHS],
+                           const double (*im)[MD_MAX_RHS], const md_field *x, md_field *y);
 /* Sums take a guess where the size of the result is known about, NULL elsewhere: guess[r], the same
  * on all ranks, is not below the sum of the absolute terms by more than 2^14 nor above the result
  * by more than 2^40. A device then reads the fields once less. Beyond the lower bound the result is
@@ -41,10 +43,10 @@ md_status md_linear_norm2(md_context *context, const md_field *x, const double *
 md_status md_linear_dot(md_context *context, const md_field *x, const md_field *y,
                         const double *guess, double *dots);
 /* <x[k]_r, y_r>, linear in y, for `count` fields x of one precision: the real part in
- * dots[2 k n_rhs + r], the imaginary part in dots[(2 k + 1) n_rhs + r]. On a device the host waits
- * once for all. */
+ * dots[2 k n_rhs + r], the imaginary part in dots[(2 k + 1) n_rhs + r], guesses likewise. On a
+ * device the host waits once for all. */
 md_status md_linear_dots(md_context *context, int count, const md_field *x, const md_field *y,
-                         double *dots);
+                         const double *guess, double *dots);
 /* y = a x + b y, b NULL for 1, and norms[r] = |y_r|^2, on the host in one pass, on a device with a
  * guess where sites have many reals. */
 md_status md_linear_axpby_norm2(md_context *context, const double *a, const md_field *x,

@@ -171,7 +171,7 @@ static void axpby(const double *a, const md_field *x, const double *b, md_field 
   }
 }
 
-static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
+static void add_one_complex(const double *re, const double *im, const md_field *x, md_field *y) {
   MD_REAL left[MOST_LANES], right[MOST_LANES];
   spread(y, re, left);
   spread(y, im, right);
@@ -190,6 +190,11 @@ static void axpy_complex(const double *re, const double *im, const md_field *x, 
       strip_store(y, &ys);
     }
   }
+}
+
+static void add_complex(int count, const double (*re)[MD_MAX_RHS], const double (*im)[MD_MAX_RHS],
+                        const md_field *x, md_field *y) {
+  for (int k = 0; k < count; k++) add_one_complex(re[k], im[k], &x[k], y);
 }
 
 enum { TOGETHER = 8 }; /* pairs that share a strip of r */
@@ -409,7 +414,8 @@ static md_status dot(md_context *context, const md_field *x, const md_field *y, 
 }
 
 static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
-                      double *values) {
+                      const double *guess, double *values) {
+  (void)guess;
   for (int k = 0; k < count; k++, values += 2 * y->n_rhs) {
     MD_TRY(dot(context, &x[k], y, NULL, values));
     MD_TRY(reduce(context, (sum_job){.x = &x[k], .y = (md_field *)y, .add = sum_turned},
@@ -448,4 +454,4 @@ static void copy(md_field *out, const md_field *in) {
 }
 
 const md_linear_table MD_JOIN(md_linear_host_, MD_JOIN(SUFFIX, MD_JOIN(_, MD_ISA))) = {
-    copy, axpby, axpy_complex, dot, dots, axpby_norm2, cg_updates, NULL, NULL};
+    copy, axpby, add_complex, dot, dots, axpby_norm2, cg_updates, NULL, NULL};

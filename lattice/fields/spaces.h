@@ -14,11 +14,12 @@
 typedef struct md_linear_table {
   void (*copy)(md_field *out, const md_field *in); /* in NULL: zeros */
   void (*axpby)(const double *a, const md_field *x, const double *b, md_field *y); /* NULL: ones */
-  void (*axpy_complex)(const double *re, const double *im, const md_field *x, md_field *y);
+  void (*add_complex)(int count, const double (*re)[MD_MAX_RHS], const double (*im)[MD_MAX_RHS],
+                      const md_field *x, md_field *y);
   md_status (*dot)(md_context *context, const md_field *x, const md_field *y, const double *guess,
                    double *dots);
   md_status (*dots)(md_context *context, int count, const md_field *x, const md_field *y,
-                    double *dots);
+                    const double *guess, double *dots);
   md_status (*axpby_norm2)(md_context *context, const double *a, const md_field *x, const double *b,
                            md_field *y, const double *guess, double *norms);
   void (*cg_updates)(int count, int steps, const double *const *a, const double *const *b,

@@ -264,8 +264,8 @@ md_status md_fermion_dot(const md_fermion *x, const md_fermion *y, double *dots)
   const int n_rhs = x->of[0].n_rhs;
   double part[2 * MD_MAX_RHS], sum[2 * MD_MAX_RHS];
   MD_TRY(md_fermion_alike(x->context, x, y, true));
-  MD_TRY(md_linear_dots(x->context, 1, &x->of[MD_EVEN], &y->of[MD_EVEN], sum));
-  MD_TRY(md_linear_dots(x->context, 1, &x->of[MD_ODD], &y->of[MD_ODD], part));
+  MD_TRY(md_linear_dots(x->context, 1, &x->of[MD_EVEN], &y->of[MD_EVEN], NULL, sum));
+  MD_TRY(md_linear_dots(x->context, 1, &x->of[MD_ODD], &y->of[MD_ODD], NULL, part));
   add(sum, part, 2 * n_rhs);
   for (int r = 0; r < n_rhs; r++) {
     dots[2 * r] = sum[r];

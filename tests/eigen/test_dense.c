@@ -42,8 +42,8 @@ static double *spectrum(md_context *context, md_dirac *dirac, int n) {
 static void check_vectors(md_context *context, const md_eigen_result *result) {
   double *dots = calloc(2 * (size_t)result->modes, sizeof *dots), largest = 0.0;
   for (int i = 0; i < result->modes; i++) {
-    MD_REQUIRE(context,
-               md_linear_dots(context, result->modes, result->vectors, &result->vectors[i], dots));
+    MD_REQUIRE(context, md_linear_dots(context, result->modes, result->vectors, &result->vectors[i],
+                                       NULL, dots));
     for (int k = 0; k < result->modes; k++)
       largest = fmax(largest, hypot(dots[2 * k] - (k == i), dots[2 * k + 1]));
   }

@@ -191,7 +191,7 @@ static void columns_and_panels(void **state) {
     for (int n = 1; n <= COUNT; n += COUNT - 1) {
       MD_REQUIRE(context, md_panel_dots(context, COUNT, x, n == 1 ? &x[0] : &block, dots));
       for (int i = 0; i < COUNT * n; i++) {
-        MD_REQUIRE(context, md_linear_dots(context, 1, &x[i / n], &x[i % n], wanted));
+        MD_REQUIRE(context, md_linear_dots(context, 1, &x[i / n], &x[i % n], NULL, wanted));
         for (int part = 0; part < 2; part++)
           md_require_at_most(fabs(dots[2 * i + part] - wanted[part]), 1e-14, "inner product");
       }

@@ -170,7 +170,7 @@ static void complex_coefficients(void **state) {
     fixture f;
     make(*state, settings[s], &f);
     const double roundoff = md_precision_roundoff(settings[s].precision);
-    md_linear_axpy_complex(f.a, f.b, &f.x, &f.y);
+    md_linear_add_complex(1, &f.a, &f.b, &f.x, &f.y);
     for (int64_t i = 0; i < f.x.sites; i++)
       for (int r = 0; r < settings[s].n_rhs; r++) {
         double x[MD_MAX_COMPONENTS], y[MD_MAX_COMPONENTS], old[MD_MAX_COMPONENTS];
@@ -184,9 +184,10 @@ static void complex_coefficients(void **state) {
         }
       }
     md_linear_zero(&f.z);
-    md_linear_axpy_complex(none, unit, &f.old_x, &f.z);
+    md_linear_add_complex(1, &none, &unit, &f.old_x, &f.z);
     const int n = settings[s].n_rhs;
-    MD_REQUIRE(*state, md_linear_dots(*state, 2, (md_field[]){f.old_y, f.old_x}, &f.old_y, dots));
+    MD_REQUIRE(*state,
+               md_linear_dots(*state, 2, (md_field[]){f.old_y, f.old_x}, &f.old_y, NULL, dots));
     MD_REQUIRE(*state, md_linear_norm2(*state, &f.old_y, NULL, turned));
     assert_memory_equal(turned, dots, (size_t)n * sizeof *dots);
     MD_REQUIRE(*state, md_linear_dot(*state, &f.z, &f.old_y, NULL, turned));
@@ -365,8 +366,8 @@ static void same_for_every_instruction_set(void **state) {
         const md_field *const z = &f[k].z;
         md_field *const x = &f[k].x, *const y = &f[k].y;
         table->cg_updates(1, 1, &a, &b, &z, &x, &y);
-        table->axpy_complex(f[k].a, f[k].b, &f[k].x, &f[k].z);
-        MD_REQUIRE(*state, table->dots(*state, 1, &f[k].y, &f[k].z, products[k]));
+        table->add_complex(1, &f[k].a, &f[k].b, &f[k].x, &f[k].z);
+        MD_REQUIRE(*state, table->dots(*state, 1, &f[k].y, &f[k].z, NULL, products[k]));
       }
       if (!same_bits(&f[0].x, &f[1].x) || !same_bits(&f[0].y, &f[1].y) ||
           !same_bits(&f[0].z, &f[1].z))

@@ -26,7 +26,7 @@ static void make(md_context *context, fixture *f) {
   shape.precision = MD_SINGLE;
   MD_REQUIRE(context, md_field_create(context, f->p.g, &shape, MD_EVEN, &f->r));
   MD_REQUIRE(context, md_field_create(context, f->p.g, &shape, MD_EVEN, &f->x));
-  MD_REQUIRE(context, md_deflation_create(context, f->p.g, &shape, &f->space));
+  MD_REQUIRE(context, md_deflation_create(context, f->p.g, &shape, 5.0, &f->space));
 }
 
 static void drop(fixture *f) {
@@ -65,7 +65,7 @@ static void check_space(md_context *context, fixture *f) {
   double dots[2 * N_RHS], w[N_RHS];
   for (int i = 0; i < d->count; i++) {
     for (int j = 0; j < d->count; j++) {
-      MD_REQUIRE(context, md_linear_dots(context, 1, &d->w[i], &d->a_w[j], dots));
+      MD_REQUIRE(context, md_linear_dots(context, 1, &d->w[i], &d->a_w[j], NULL, dots));
       for (int r = 0; r < N_RHS; r++) {
         const double expected = i == j && r != IDLE ? 1.0 : 0.0;
         md_require_at_most(fabs(dots[r] - expected), 1e-4, "<w_i, A w_j>");
@@ -113,7 +113,7 @@ static void projection_keeps_the_system(void **state) {
   double dots[2 * N_RHS], one[N_RHS] = {1.0, 1.0, 1.0}, size[N_RHS];
   MD_REQUIRE(context, md_linear_norm2(context, &f.r, NULL, size));
   for (int i = 0; i < f.space.count; i++) {
-    MD_REQUIRE(context, md_linear_dots(context, 1, &f.space.w[i], &f.r, dots));
+    MD_REQUIRE(context, md_linear_dots(context, 1, &f.space.w[i], &f.r, NULL, dots));
     for (int r = 0; r < N_RHS; r++)
       md_require_at_most(hypot(dots[r], dots[N_RHS + r]), 1e-5 * sqrt(size[r]), "<w, r>");
   }

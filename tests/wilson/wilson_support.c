@@ -46,7 +46,7 @@ void wilson_dot(md_context *context, int count, const md_field *a, const md_fiel
   double part[2];
   value[0] = value[1] = 0.0;
   for (int k = 0; k < count; k++) {
-    MD_REQUIRE(context, md_linear_dots(context, 1, &a[k], &b[k], part));
+    MD_REQUIRE(context, md_linear_dots(context, 1, &a[k], &b[k], NULL, part));
     for (int i = 0; i < 2; i++) value[i] += part[i];
   }
 }

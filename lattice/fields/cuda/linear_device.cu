@@ -39,15 +39,16 @@ static __device__ inline void keep_largest(unsigned long long value, int n_rhs,
   if (thread < n_rhs) atomicMax(&largest[thread], of_block[thread]);
 }
 
-enum linear_operation { COMBINE, COMBINE_COMPLEX, DOT, DOT_IMAGINARY };
+/* What dot leaves of <x, y>: the real part, or the imaginary one behind it. */
+enum dot_parts { DOT = 1, DOT_COMPLEX = 2 };
 
 /* i times the component of neighbouring (re, im) pairs. */
 template <class T> static __device__ inline T turned(const T *v, int c) {
   return c % 2 ? v[c - 1] : -v[c + 1];
 }
 
-/* COMBINE: y = a x + b y; COMBINE_COMPLEX: y = (a + i b) x + y. */
-template <bool ONE, linear_operation OP, int C, class X, class Y>
+/* y = a x + b y */
+template <bool ONE, int C, class X, class Y>
 static __global__ void combine(coefficients a, coefficients b, linear_view<X> x, linear_view<Y> y,
                                int64_t sites, int n_rhs, int pairs) {
   using T = real_of<X>;
@@ -58,45 +59,83 @@ static __global__ void combine(coefficients a, coefficients b, linear_view<X> x,
     load_piece<ONE>(from_pair<ONE, C>(y, at, g), at, v);
     const T left = (T)a.of[at.rhs], right = (T)b.of[at.rhs];
 #pragma unroll
-    for (int c = 0; c < C; c++)
-      v[0][c] = OP == COMBINE_COMPLEX ? v[0][c] + left * u[0][c] + right * turned(u[0], c)
-                                      : left * u[0][c] + right * v[0][c];
+    for (int c = 0; c < C; c++) v[0][c] = left * u[0][c] + right * v[0][c];
   });
 }
 
-/* The terms of a sum, site by site. DOT: Re <x, y>; DOT_IMAGINARY: Im <x, y> = Re <i x, y>. With
+/* So many fields x[k] and their coefficients of[2 k n_rhs + r] and of[(2 k + 1) n_rhs + r], real
+ * and imaginary parts: as many as the arguments of a kernel hold. */
+enum { ADDED_AT_ONCE = 8, ADDED_NUMBERS = MD_MAX_RHS };
+template <class X> struct added_fields {
+  int count, n_rhs;
+  linear_view<X> x[ADDED_AT_ONCE];
+  double of[2 * ADDED_NUMBERS];
+};
+
+/* y += sum_k (re[k] + i im[k]) x[k] */
+template <bool ONE, int C, class X, class Y>
+static __global__ void add_complex(const __grid_constant__ added_fields<X> all, linear_view<Y> y,
+                                   int64_t sites, int n_rhs, int pairs) {
+  using T = real_of<X>;
+  const piece_place at = place_of<1, ONE>(sites, n_rhs, blockIdx.x);
+  store_site<ONE, C>(y, at, pairs, [&](T(&v)[1][C], int g) {
+    const double *of = all.of + at.rhs % all.n_rhs;
+    load_piece<ONE>(from_pair<ONE, C>(y, at, g), at, v);
+    for (int k = 0; k < all.count; k++, of += 2 * all.n_rhs) {
+      const T re = (T)of[0], im = (T)of[all.n_rhs];
+      T u[1][C];
+      load_piece<ONE>(from_pair<ONE, C>(all.x[k], at, g), at, u);
+#pragma unroll
+      for (int c = 0; c < C; c++) v[0][c] = v[0][c] + re * u[0][c] + im * turned(u[0], c);
+    }
+  });
+}
+
+/* The terms of a sum, site by site: Re <x, y>, and of DOT_COMPLEX Im <x, y> = Re <i x, y>. With
  * `largest` not NULL largest[rhs] becomes the largest |term|, as bits: those of numbers >= 0 are in
- * the order of the numbers, infinity and NaN above all. Else the blocks leave sums. */
-template <bool ONE, linear_operation OP, int C, class X, class Y>
+ * the order of the numbers, infinity and NaN above all. Else the blocks leave sums. What belongs to
+ * the imaginary part lies n_rhs entries on. */
+template <bool ONE, dot_parts PARTS, int C, class X, class Y>
 static __global__ void multiply(linear_view<X> x, linear_view<Y> y, int64_t sites, int n_rhs,
                                 unsigned long long *largest, block_sums to, int pairs) {
   using T = real_of<X>;
   const int rhs = ONE ? 0 : (int)threadIdx.x;
-  unsigned long long most = 0;
-  unit_adder<> sum;
-  if (!largest) sum.begin(to.units[rhs]);
+  unsigned long long most[PARTS] = {};
+  unit_adder<> sum[PARTS];
+  for (int part = 0; part < PARTS && !largest; part++)
+    sum[part].begin(to.units[part * n_rhs + rhs]);
   for (int64_t block = blockIdx.x; block * blockDim.y < sites; block += gridDim.x) {
     const piece_place at = place_of<1, ONE>(sites, n_rhs, block);
-    double term[1], all = 0.0;
+    double term[1], all[PARTS] = {};
     for (int g = 0; g < (C == MD_WHOLE ? 1 : pairs); g++) {
       T u[1][C], v[1][C], w[1][C];
       load_piece<ONE>(from_pair<ONE, C>(x, at, g), at, u);
       load_piece<ONE>(from_pair<ONE, C>(y, at, g), at, v);
 #pragma unroll
-      for (int c = 0; c < C; c++) w[0][c] = OP == DOT ? u[0][c] : turned(u[0], c);
-      products_of(term, at, w, v);
-      all = C == MD_WHOLE ? term[0] : all + term[0];
+      for (int part = 0; part < PARTS; part++) {
+#pragma unroll
+        for (int c = 0; c < C; c++) w[0][c] = part == 0 ? u[0][c] : turned(u[0], c);
+        products_of(term, at, w, v);
+        all[part] += term[0];
+      }
     }
-    if (largest)
-      most = max(most, (unsigned long long)__double_as_longlong(fabs(all)));
-    else
-      sum.add(all);
+#pragma unroll
+    for (int part = 0; part < PARTS; part++)
+      if (largest)
+        most[part] = max(most[part], (unsigned long long)__double_as_longlong(fabs(all[part])));
+      else
+        sum[part].add(all[part]);
   }
-  if (!largest) {
-    unit_sum value[1] = {sum.sum(to.units[rhs])};
-    add_block<ONE, false>(value, place_of<1, ONE>(sites, n_rhs, 0), to, blockIdx.x);
-  } else {
-    keep_largest<ONE>(most, n_rhs, largest);
+#pragma unroll
+  for (int part = 0; part < PARTS; part++) {
+    if (part > 0) __syncthreads(); /* both go through the same shared memory */
+    const block_sums here = {to.sum + part * n_rhs * MD_SUM_SLOTS, to.units + part * n_rhs};
+    unit_sum value[1];
+    if (largest)
+      keep_largest<ONE>(most[part], n_rhs, largest + part * n_rhs);
+    else
+      value[0] = sum[part].sum(here.units[rhs]),
+      add_block<ONE, false>(value, place_of<1, ONE>(sites, n_rhs, 0), here, blockIdx.x);
   }
 }
 
@@ -147,9 +186,9 @@ static double one_of(const double *a) {
   return a ? a[0] : 1.0;
 }
 
-template <class S, linear_operation OP>
+template <class S>
 static void queue_combine(const double *a, const md_field *x, const double *b, md_field *y) {
-  if (OP == COMBINE && is_long(x))
+  if (is_long(x))
     return with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
       using T = real_of<S>;
       combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
@@ -160,9 +199,33 @@ static void queue_combine(const double *a, const md_field *x, const double *b, m
   const dim3 block = block_of(&u);
   const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
   with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
-    combine<one(), OP, reals()><<<all_blocks(&u, block), block, 0, md_stream()>>>(
+    combine<one(), reals()><<<all_blocks(&u, block), block, 0, md_stream()>>>(
         as, bs, of_x, of_y, u.sites, u.n_rhs, u.components / 2);
   });
+}
+
+/* For as many x as the arguments hold; how many these are. */
+template <class S>
+static int queue_add_complex(int count, const double (*re)[MD_MAX_RHS],
+                             const double (*im)[MD_MAX_RHS], const md_field *x, md_field *y) {
+  const int n = x->n_rhs, room = ADDED_NUMBERS / n;
+  const int most = room < ADDED_AT_ONCE ? room : ADDED_AT_ONCE, some = count < most ? count : most;
+  const md_field u = md_widened(x), v = md_widened(y);
+  const dim3 block = block_of(&u);
+  with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
+    using number = std::remove_pointer_t<decltype(of_x.data)>;
+    added_fields<number> all = {};
+    all.count = some, all.n_rhs = n;
+    for (int k = 0; k < some; k++) {
+      const md_field wide = md_widened(&x[k]);
+      all.x[k] = linear_view_of<number>(&wide);
+      for (int r = 0; r < n; r++)
+        all.of[2 * k * n + r] = re[k][r], all.of[(2 * k + 1) * n + r] = im[k][r];
+    }
+    add_complex<one(), reals()><<<all_blocks(&u, block), block, 0, md_stream()>>>(
+        all, of_y, u.sites, u.n_rhs, u.components / 2);
+  });
+  return some;
 }
 
 /* One of the two passes of a sum. */
@@ -173,9 +236,9 @@ struct sum_pass {
   const double *by;
 };
 
-template <class S, linear_operation OP>
+template <class S, dot_parts PARTS>
 static void queue_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
-  if (OP == DOT && is_long(x))
+  if (PARTS == DOT && is_long(x))
     return with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
       multiply_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
                     rounds()><<<p.blocks, LONG_THREADS, 0, md_stream()>>>(
@@ -184,7 +247,7 @@ static void queue_multiply(const md_field *x, const md_field *y, const sum_pass 
   const md_field u = md_widened(x), v = md_widened(y);
   const dim3 block = block_of(&u);
   with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
-    multiply<one(), OP, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
+    multiply<one(), PARTS, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
         of_x, of_y, u.sites, u.n_rhs, p.largest, p.to, u.components / 2);
   });
 }
@@ -359,10 +422,11 @@ template <class S> struct linear_device {
     axpby(none, out, NULL, out);
   }
   static void axpby(const double *a, const md_field *x, const double *b, md_field *y) {
-    queue_combine<S, COMBINE>(a, x, b, y);
+    queue_combine<S>(a, x, b, y);
   }
-  static void axpy_complex(const double *re, const double *im, const md_field *x, md_field *y) {
-    queue_combine<S, COMBINE_COMPLEX>(re, x, im, y);
+  static void add_complex(int count, const double (*re)[MD_MAX_RHS], const double (*im)[MD_MAX_RHS],
+                          const md_field *x, md_field *y) {
+    for (int k = 0; k < count;) k += queue_add_complex<S>(count - k, re + k, im + k, x + k, y);
   }
   static md_status dot(md_context *context, const md_field *x, const md_field *y,
                        const double *guess, double *dots) {
@@ -370,12 +434,9 @@ template <class S> struct linear_device {
                   [&](int, const sum_pass &p) { queue_multiply<S, DOT>(x, y, p); });
   }
   static md_status dots(md_context *context, int count, const md_field *x, const md_field *y,
-                        double *values) {
-    return reduce(context, y, 2 * count, NULL, values, [&](int q, const sum_pass &p) {
-      if (q % 2 == 0)
-        queue_multiply<S, DOT>(&x[q / 2], y, p);
-      else
-        queue_multiply<S, DOT_IMAGINARY>(&x[q / 2], y, p);
+                        const double *guess, double *values) {
+    return reduce(context, y, 2 * count, guess, values, [&](int q, const sum_pass &p) {
+      if (q % 2 == 0) queue_multiply<S, DOT_COMPLEX>(&x[q / 2], y, p); /* and what q + 1 is */
     });
   }
   static md_status axpby_norm2(md_context *context, const double *a, const md_field *x,
@@ -434,7 +495,7 @@ template <class S> struct linear_device {
     });
     return true;
   }
-  static constexpr md_linear_table table = {copy,        axpby,      axpy_complex, dot,   dots,
+  static constexpr md_linear_table table = {copy,        axpby,      add_complex,  dot,   dots,
                                             axpby_norm2, cg_updates, cg_direction, cg_add};
 };
 
