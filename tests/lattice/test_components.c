@@ -257,8 +257,10 @@ static void odd_numbers_are_refused(void **state) {
   md_geometry_destroy(g);
 }
 
-static struct CMUnitTest tests[] = {cmocka_unit_test(layouts), cmocka_unit_test(halos),
-                                    cmocka_unit_test(cg), cmocka_unit_test(columns_and_panels),
+static struct CMUnitTest tests[] = {cmocka_unit_test(layouts),
+                                    cmocka_unit_test(halos),
+                                    cmocka_unit_test(cg),
+                                    cmocka_unit_test(columns_and_panels),
                                     cmocka_unit_test(sites_are_restored),
                                     cmocka_unit_test(odd_numbers_are_refused)};
 MD_RUN_TESTS(tests)
