@@ -29,7 +29,7 @@ struct md_system {
   bool is_apart;  /* y is `apart`, from which x[0] is reconstructed too */
   md_field apart;
   md_field base; /* where y is apart: x[0] is this and what y gives; without data that alone */
-  /* Makes b of a source that does not stand there as it is. NULL: it does. */
+  /* Makes b of a source that does not stand there as it is. NULL: it does. Collective. */
   md_status (*put)(md_context *context, md_system *s, const md_field b[MD_PARITIES]);
   /* What is asked for in x, MD_DOUBLE on the host, where that is not x as it stands; `midpoint`: of
    * domain walls the quark field in the middle of the fifth dimension, or NULL. NULL: it is x. */
@@ -50,7 +50,8 @@ md_status md_system_create(md_context *context, const md_system_kind *kind, md_o
  * that is md_schur_create's. For the staggered family
  *   A y = (m^2 - Deo Doe) x_e = m b_e - Deo b_o,   x_o = (b_o - Doe x_e) / m
  * With odd sites from even ones the residual of M x = b is that of A y = c over m. b of domain
- * walls is a field of the four-dimensional world, as is the solution. */
+ * walls is a field of the four-dimensional world, as is the solution; `put` is to be called for
+ * it. */
 md_status md_system_even_odd(md_context *context, md_operator *full, bool direct,
                              const md_field b[MD_PARITIES], md_system *s);
 /* A x = b itself, for any operator of one parity. b: host or device, any precision, of a's

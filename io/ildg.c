@@ -93,9 +93,12 @@ static md_status read_vector_text(const md_header_input *s, const char *type, co
 
 static void read_text(const md_header_input *s, const char *type, const char *text,
                       content *found) {
+  /* What stands behind the links may be of a further message. */
+  const bool known = found->data.bytes > 0 && (found->ildg.given || found->scidac.given);
   if (strcmp(type, "ildg-format") == 0) {
-    read_ildg_format(text, found, s->notes);
+    if (!known) read_ildg_format(text, found, s->notes);
   } else if (strcmp(type, "scidac-private-file-xml") == 0) {
+    if (known) return;
     found->scidac.given = md_xml_integers(text, "dims", found->scidac.dims, MD_DIMS);
     if (!found->scidac.given)
       md_notes_departure(s->notes, "scidac-private-file-xml has no four dims");

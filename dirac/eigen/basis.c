@@ -298,11 +298,14 @@ md_status md_eigen_basis_solve(md_eigen_basis *b) {
       b->rotation[i * n + j] = i < j ? -e : i > j ? -conj(e) : -creal(e);
     }
   memcpy(b->h, b->rotation, (size_t)n * (size_t)n * sizeof *b->h);
-  if (!md_hermitian_eigen(n, b->h, b->values, b->rotation))
-    return md_fail(b->context, MD_UNREACHED,
-                   "the projected operator must be finite, which failed after %d filters; check "
-                   "the links for NaN",
-                   b->applied);
+  const md_status status =
+      md_hermitian_eigen(n, b->h, b->values, b->rotation)
+          ? MD_OK
+          : md_fail(b->context, MD_UNREACHED,
+                    "the projected operator must be finite, which failed after %d filters; check "
+                    "the links for NaN",
+                    b->applied);
+  MD_TRY(md_agree(b->context, status)); /* memory that one rank lacks looks like that too */
   for (int i = 0; i < n; i++) b->values[i] = -b->values[i];
   return MD_OK;
 }

@@ -75,7 +75,7 @@ md_status md_eigen_basis_take(md_eigen_basis *basis, const md_field *vector);
  * waits, as far as it is new; random vectors stand in for what is not. There is room for those that
  * wait. Collective. */
 md_status md_eigen_basis_step(md_eigen_basis *basis);
-/* Ritz values of f(A), falling, into values, and the rows of `rotation`; h is lost. Local. */
+/* Ritz values of f(A), falling, into values, and the rows of `rotation`; h is lost. Collective. */
 md_status md_eigen_basis_solve(md_eigen_basis *basis);
 /* h becomes the diagonal matrix of values[0 .. count): those of f(A) of vectors that are its
  * eigenvectors. Local. */

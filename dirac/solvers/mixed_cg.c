@@ -201,7 +201,7 @@ static md_status measure(mixed_cg *m) {
   md_memory_need need;
   if (!m->may_deflate || !md_update_is_coarse(noise)) return MD_OK;
   MD_TRY(md_agree(m->context, MD_OK)); /* a deferred failure is no lack of memory */
-  md_status status = md_memory_foresee(m->context, count_deflation, m, &need);
+  md_status status = md_agree(m->context, md_memory_foresee(m->context, count_deflation, m, &need));
   if (status == MD_OK) status = md_memory_require(m->context, &need, "deflation");
   if (status == MD_OK) status = md_agree(m->context, create_deflation(m));
   m->may_deflate = false;

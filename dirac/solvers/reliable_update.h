@@ -60,9 +60,9 @@ static inline bool md_update_is_small(double kappa, double tolerance, double unk
 }
 
 /* Whether mixed CG deflates: on a small lattice, and where the inner precision is coarse; on a
- * device, where an update's vector operations cost more iterations, where it is ten times as
+ * device, where an update's vector operations cost more iterations, where it is five times as
  * coarse. noise and kappa are those above the modes that it is given. */
-#define MD_UPDATE_DEVICE_NOISE 100.0
+#define MD_UPDATE_DEVICE_NOISE 50.0
 static inline bool md_update_deflates(bool on_host, double noise, double kappa, double tolerance,
                                       double unknowns) {
   const bool coarse = on_host ? md_update_is_coarse(noise) : noise > MD_UPDATE_DEVICE_NOISE;

@@ -43,11 +43,16 @@ static md_status project(md_context *context, const md_solver_job *job, md_syste
   return s->kind->residual(context, s);
 }
 
+/* The field that a guess goes to, which further parts find. */
+static md_status guess_create(md_context *context, md_system *s) {
+  if (!s->is_apart || s->base.data) return MD_OK;
+  return md_field_create(context, s->a->geometry, &s->a->shape, MD_EVEN, &s->base);
+}
+
 /* What a solution begins from: y, or x_e where y is apart; zero where the source is. */
 static md_status take_guess(md_context *context, md_system *s, const md_field *guess) {
   md_field *to = s->is_apart ? &s->base : md_system_y(s);
-  md_status status = MD_OK;
-  if (s->is_apart) status = md_field_create(context, s->a->geometry, &s->a->shape, MD_EVEN, to);
+  const md_status status = guess_create(context, s);
   MD_TRY(md_agree(context, status == MD_OK ? md_field_widen(context, to, guess) : status));
   double none[MD_MAX_RHS], kept[MD_MAX_RHS];
   for (int r = 0; r < to->n_rhs; r++) none[r] = 0.0, kept[r] = s->b_norm[r] > 0.0;
@@ -106,8 +111,8 @@ static double next_tolerance(const md_solver_job *job, double now) {
   return fmax(job->request->tolerance, now * fmin(0.01, noise));
 }
 
-/* Iterations, true residual, and in double again from the true residual as long as that halves it.
- */
+/* Iterations, true residual, and in double again from the true residual as long as that halves it
+ * or the tolerance was that of a state with a larger one. */
 static md_status run(md_context *context, const md_solver_job *job, md_system *s,
                      md_cg_state *state) {
   const md_solver_request *request = job->request;
@@ -132,7 +137,7 @@ static md_status run(md_context *context, const md_solver_job *job, md_system *s
     const double worst = largest_of(state->result.residuals, state->n_rhs);
     if (worst <= request->tolerance || job->a->precision != MD_DOUBLE ||
         state->iteration >= state->most || state->result.stalled || state->result.interrupted ||
-        !(worst < 0.5 * state->round_before))
+        (worst > state->tolerance && !(worst < 0.5 * state->round_before)))
       return MD_OK;
     state->round_before = worst;
     state->round++;
@@ -143,8 +148,10 @@ static md_status run(md_context *context, const md_solver_job *job, md_system *s
 }
 
 /* A dry run: what the iterations take, and beside it what the caller takes between two of them. */
-static md_status count(md_context *context, const md_solver_job *job, md_cg_state *state) {
+static md_status count(md_context *context, const md_solver_job *job, md_system *s,
+                       md_cg_state *state) {
   const md_solver_request *request = job->request;
+  if (request->guess) MD_TRY(guess_create(context, s));
   MD_TRY(solver_of(request)->iterate(context, job, state));
   return request->leave ? request->leave(request->user, state) : MD_OK;
 }
@@ -271,7 +278,7 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
     status = md_cg_state_carry(context, job->a, &state);
   status = md_agree(context, status);
   if (status == MD_OK)
-    status = md_counts(context) ? count(context, job, &state) : run(context, job, s, &state);
+    status = md_counts(context) ? count(context, job, s, &state) : run(context, job, s, &state);
   if (status == MD_UNREACHED) hand_over_failure(&state, result);
   if (status == MD_OK) hand_over(&state, request, result);
   if (result->residuals) result->n_rhs = s->n_rhs;
@@ -561,8 +568,9 @@ md_status md_solve_cg(md_context *context, md_dirac *dirac, md_dirac *exact,
   job.request = &how;
   if (status == MD_OK && parts > 1)
     status = solve_parts(context, &job, &p.system, x, b, result);
-  else if (status == MD_OK)
-    status = md_solve(context, &job, &p.system, result);
+  else if (status == MD_OK && p.system.put)
+    status = p.system.put(context, &p.system, b);
+  if (status == MD_OK && parts == 1) status = md_solve(context, &job, &p.system, result);
   if (status == MD_OK && parts == 1)
     status = md_system_solution(context, &p.system, x, request->midpoint);
   status = md_agree(context, status);

@@ -370,7 +370,7 @@ static md_status system_of(md_context *context, md_operator *full, bool direct,
   if (!walls) return MD_OK;
   s->put = source_on_walls;
   s->solution = solution_on_walls;
-  return b->data || md_counts(context) ? source_on_walls(context, s, b) : MD_OK;
+  return MD_OK;
 }
 
 md_status md_wilson_full_create(md_context *context, md_dirac *dirac, double mass, md_operator *a) {

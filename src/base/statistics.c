@@ -97,7 +97,8 @@ void md_effective_mass(const double *correlator, int times, double *mass) {
 }
 
 md_statistics md_statistics_of(double *values, int count) {
-  md_statistics s = {0.0, 0.0, md_median(values, count), values[0], values[count - 1]};
+  const double median = md_median(values, count); /* sorts them */
+  md_statistics s = {0.0, 0.0, median, values[0], values[count - 1]};
   for (int i = 0; i < count; i++) s.mean += values[i] / count;
   for (int i = 0; i < count && count > 1; i++)
     s.std += (values[i] - s.mean) * (values[i] - s.mean) / (count - 1);

@@ -122,6 +122,11 @@ for data in a.h5 data.lime data.nersc x.h5 c.h5; do
   refuses 2 '--checkpoint replaces the state of a solve alone, but theirs holds other data' 2 $s --checkpoint theirs
   cmp -s $data theirs || complain "a refused state replaced $data"
 done
+# Of two messages in one file the first one's links are read, by what it says of them.
+on 1 generate --dims 8x4x4x4 --start hot --seed 6 -o other.lime --quiet || complain "generate: exit $?"
+cat data.lime other.lime >both.lime
+for name in data both; do on 1 info $name.lime --quiet --json $name.json || complain "info of $name.lime: exit $?"; done
+[ "$(key plaquette both.json)" = "$(key plaquette data.json)" ] || complain "two messages: plaquette $(key plaquette both.json)"
 printf '#!/bin/sh\necho hello, world\n' >job.sh
 cp job.sh theirs
 refuses 2 '--csv replaces reports and tables alone, but theirs holds other data' 1 bench copy --csv theirs

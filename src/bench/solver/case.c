@@ -336,7 +336,7 @@ static md_status measure(solve *s) {
   int n = 0;
   double *samples = NULL,
          *loops = NULL; /* of a repetition: its seconds, what share was iterations */
-  double in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
+  double worst = 0.0, in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
   md_sensors *sensors = NULL;
@@ -351,6 +351,7 @@ static md_status measure(solve *s) {
     if (status == MD_OK) status = make_room(context, &loops, n);
     if (status == MD_OK) status = run_once(s, (int)s->bench->max_iterations);
     if (status != MD_OK) break;
+    worst = fmax(worst, s->f.residual);
     loops[n] = s->reported > 0 ? s->of_parts * s->loop_s / s->reported / s->seconds : 0.0;
     samples[n] = s->seconds;
     md_maximum(context, &samples[n], 1); /* equal on all ranks, as is what follows from it */
@@ -376,6 +377,7 @@ static md_status measure(solve *s) {
     f->packing_reason = iterating(s)->packing_reason;
     f->inner_reason = s->inner_reason;
     if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
+    f->residual = worst;
     f->joules = joules / n;
     f->sensors = told;
     f->seconds = md_statistics_of(samples, n);
