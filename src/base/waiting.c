@@ -9,6 +9,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mman.h>
 #include <sys/resource.h>
 #include <time.h>
 #include <unistd.h>
@@ -261,9 +262,25 @@ static void prepare(pthread_attr_t *attributes) {
   if (stack > 0) pthread_attr_setstacksize(attributes, stack); /* too small a one is not taken */
 }
 
-/* Buffers of kernels for the widest fields take more than half of it. */
+/* Buffers of kernels for the widest fields take more than half of LEAST_MIB. */
+enum { LEAST_MIB = 2, STACK_USED = 3 << 19 };
+static __attribute__((noinline)) char touch_stack(void) {
+  volatile char room[STACK_USED];
+  room[0] = 0;
+  return room[0];
+}
+
+/* The process's own stack grows as it is used, and one that a limit of the address space stops ends
+ * the process: it grows here, where that can be told. */
+static md_status grow_stack(md_context *context) {
+  void *as_much = mmap(NULL, STACK_USED, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (as_much == MAP_FAILED) return md_fail_memory(context, STACK_USED, "the stack");
+  munmap(as_much, STACK_USED);
+  (void)touch_stack();
+  return MD_OK;
+}
+
 static md_status check_stacks(md_context *context, int threads) {
-  enum { LEAST_MIB = 2 };
   struct rlimit own;
   pthread_attr_t attributes;
   size_t bytes = 0;
@@ -271,6 +288,7 @@ static md_status check_stacks(md_context *context, int threads) {
     return md_fail(context, MD_ENVIRONMENT,
                    "the stack must have %d MiB, got %lld KiB; raise the limit (ulimit -s)",
                    LEAST_MIB, (long long)own.rlim_cur / 1024);
+  MD_TRY(grow_stack(context));
   prepare(&attributes);
   const int error = pthread_attr_getstacksize(&attributes, &bytes);
   pthread_attr_destroy(&attributes);

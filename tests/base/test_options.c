@@ -1,5 +1,6 @@
 /* The option table: lists, choices, positional words, decks with their lines. */
 #include "base/options.h"
+#include "base/waiting.h"
 #include "support.h"
 
 #include <fcntl.h>
@@ -278,6 +279,7 @@ static void threads_must_be_had(void **state) {
   MD_REQUIRE(context, read_words(context, "x --threads 1", &v));
   if (mine) setenv("OMP_STACKSIZE", "2048", 1);
   MD_REQUIRE(context, read_words(context, "x --threads 3", &v));
+  assert_true(md_number_in("/proc/self/status", "VmStk") >= 3 << 9); /* kB, and no limit stops it */
   unsetenv("OMP_STACKSIZE");
   omp_set_num_threads(1);
 }
