@@ -137,15 +137,21 @@ const char *md_physics_words(const md_physics_options *options, const md_backend
   return text;
 }
 
-void md_physics_advise(const md_context *context, const md_physics_options *options,
-                       const md_backend_request *request, double unitarity_deviation) {
+md_status md_physics_check_unitarity(md_context *context, const md_physics_options *options,
+                                     const md_backend_request *request, double unitarity_deviation,
+                                     bool warn) {
   const double rounding = 1e-10;
   const md_reconstruct reals = request->reconstruct;
-  if (options->reunitarize || request->precision != MD_DOUBLE || reals == MD_RECONSTRUCT_18 ||
-      !(unitarity_deviation > rounding))
-    return;
+  if (options->reunitarize || reals == MD_RECONSTRUCT_18) return MD_OK;
+  if (!md_reconstruct_has_phase(reals) && unitarity_deviation > MD_THIN_TOLERANCE)
+    return md_fail(context, MD_INPUT,
+                   "links of %s reals must be in SU(3) within %g, their largest deviation is %.3g; "
+                   "use --reconstruct 18",
+                   md_reconstruct_name(reals), MD_THIN_TOLERANCE, unitarity_deviation);
+  if (!warn || request->precision != MD_DOUBLE || !(unitarity_deviation > rounding)) return MD_OK;
   md_warn(context,
           "links are in SU(3) within %.1e only, as in single precision, and rebuilding them from "
           "%s reals costs iterations; --reunitarize projects them once they are read",
           unitarity_deviation, md_reconstruct_name(reals));
+  return MD_OK;
 }

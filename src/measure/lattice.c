@@ -66,8 +66,9 @@ static md_status load(md_context *context, const md_study *s, int lattice, loade
                                &l->geometry, &l->thin, &l->info));
   md_checksum_print(&l->info.computed, sums->file, sizeof sums->file);
   MD_TRY(md_lattice_identity(context, &l->thin, sums->links));
-  if (lattice == 0) /* once for all */
-    md_physics_advise(context, &o->physics, &o->request, l->info.observables.unitarity_deviation);
+  MD_TRY(md_physics_check_unitarity(context, &o->physics, &o->request,
+                                    l->info.observables.unitarity_deviation,
+                                    lattice == 0)); /* a warning once for all */
   if (s->options.deflate) MD_TRY(md_links_checksum(context, &l->thin, 1, l->checksum));
   return o->physics.reunitarize ? md_gauge_reunitarize(context, name, &l->thin, &change) : MD_OK;
 }

@@ -141,7 +141,7 @@ static md_status set_up(md_context *context, md_solve_run *run) {
   MD_TRY(md_solve_checkpoint_place(context, o));
   MD_TRY(md_run_load(context, &o->run, backend->space, o->deflate || o->checkpoint, &run->links));
   const md_geometry *geometry = run->links.geometry;
-  md_physics_advise(context, &o->run.physics, request, run->links.unitarity);
+  MD_TRY(md_physics_check_unitarity(context, &o->run.physics, request, run->links.unitarity, true));
   MD_TRY(md_source_check(context, &o->source, geometry->global));
   if (o->shifts.count) MD_TRY(md_source_require_even(context, &o->source, geometry->global));
   if (o->guess) MD_TRY(read_guess(context, run));

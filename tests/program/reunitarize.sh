@@ -32,6 +32,14 @@ grep -qE "$hint" rounded.err || complain "no hint: $(cat rounded.err)"
 iterations inner 1 $s --reconstruct 12 --inner single >/dev/null
 [ -s inner.err ] && complain "a hint for iterations in single: $(cat inner.err)"
 
+# Links that are none of SU(3), in a format that cannot say so.
+on 1 smear s.h5 --action hisq --fat-out fat.h5 --long-out long.h5 --quiet && on 1 convert fat.h5 fat.milc --quiet 2>/dev/null ||
+  complain "fat links: exit $?"
+for command in 'solve fat.milc --mass 0.1' 'measure --lattices fat.milc --masses 0.1 --output f.h5'; do
+  refuses 2 'links of 12 reals must be in SU.3. within 0.0001, their largest deviation is .*; use --reconstruct 18' 2 \
+    $command --reconstruct 12 --quiet
+done
+
 # Every command that loads thin links.
 on 1 measure --lattices s.h5 --masses 0.5 --reconstruct 12 --output m.h5 --quiet 2>err || complain "measure: exit $?"
 grep -qE "$hint" err || complain "measure has no hint: $(cat err)"
