@@ -61,6 +61,15 @@ for way in "" "--solver bicgstab"; do # of as many stencils each step
 done
 [ "$(value iterations "light--solver bicgstab")" -lt "$(value iterations light)" ] || complain "bicgstab takes more steps than cg"
 
+# A guess serves right-hand sides that are solved for one after the other.
+two="--action wilson --mass 0.3 --source random:1 --rhs 2 --inner single"
+# shellcheck disable=SC2086
+{
+  solved first 1 $two --tol 1e-6 --output "$work/guess.h5"
+  solved second 1 $two --tol 1e-8 --guess "$work/guess.h5"
+}
+[ "$(value iterations second)" -lt "$(value iterations first)" ] || complain "a guess: $(value iterations second) iterations"
+
 # Links with a mode near zero: 16 bits, which deflate as soon as the iterations show it, take less than 1.6 times the
 # iterations of double; a solve cut before that and one cut after it go on with the same bits.
 on 1 generate --quiet --dims 6x6x6x12 --beta 6.2 --sweeps 20 --overrelax 2 --seed 5 --output "$work/low.h5" || complain "a lattice with a low mode"
