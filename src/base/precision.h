@@ -34,8 +34,9 @@ typedef enum md_precision {
       MD_PRECISIONS
 } md_precision;
 enum { MD_FIXED_STEPS = 32767 };
-/* The largest number of a site in MD_HALF. A float in [2^14, 2^15) that rounds to a larger one takes
- * the scale above: MD_HALF_CARRY, half a step of MD_HALF, brings its bits to the next exponent. */
+/* The largest number of a site in MD_HALF. A float in [2^14, 2^15) that rounds to a larger one
+ * takes the scale above: MD_HALF_CARRY, half a step of MD_HALF, brings its bits to the next
+ * exponent. */
 enum { MD_HALF_MOST = (1 << 15) - 16, MD_HALF_CARRY = 1 << 12 };
 
 /* Bytes of one stored real: 8, 4, 2, 2, 2. */
