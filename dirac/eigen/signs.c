@@ -56,12 +56,10 @@ md_status md_eigen_basis_signs(md_eigen_basis *b, int n, md_eigen_sign *signs) {
   MD_TRY(project(b, n));
   const md_status status =
       md_hermitian_eigen(n, b->h, b->values, b->rotation)
-          ? MD_OK
+          ? md_panel_rotate(b->context, n, b->v, n, (const double *)b->rotation, b->turned)
           : md_fail(b->context, MD_UNREACHED,
                     "gamma_5 S of %d modes must be finite; check the links for NaN", n);
   MD_TRY(md_agree(b->context, status));
-  MD_TRY(md_agree(b->context,
-                  md_panel_rotate(b->context, n, b->v, n, (const double *)b->rotation, b->turned)));
   for (int i = 0; i < n; i++) {
     signs[i].value = b->values[i];
     for (int j = i; j > 0 && fabs(signs[j].value) < fabs(signs[j - 1].value); j--) {
