@@ -48,6 +48,10 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
                    "--solver multishift is not for --action %s, whose sources on even sites have "
                    "all slices; a mass is no shift of S S^dag, solve mass by mass",
                    o->run.physics.action);
+  if (o->source.spins == 4 && o->momenta.count)
+    return md_fail(
+        context, MD_INPUT,
+        "--momenta needs correlators, which shifts of S S^dag have none of; leave it out");
   for (int k = 0; k < o->shifts.count; k++)
     if (o->source.spins == 4 && o->shifts.value[k] < 0.0)
       return md_fail(context, MD_INPUT, "--shifts of S S^dag must be 0 or more, got %g",

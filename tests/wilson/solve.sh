@@ -135,6 +135,7 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
 {
   refuses 2 'action wilson takes no --Ls' 1 solve $wilson --Ls 8
   refuses 2 'shifts of S S.dag must be 0 or more' 1 solve $wilson --solver multishift --shifts=-0.1
+  refuses 2 'momenta needs correlators' 1 solve $wilson --solver multishift --shifts 0.1 --momenta 1,0,0
   refuses 2 'a mass is no shift of S S.dag' 1 solve $walls --solver multishift --shifts 0.1
   refuses 2 'solutions have the quark' 1 solve $walls --guess "$work/out.h5"
   refuses 2 'eigenvalues lie all around zero; take cg' 1 solve $walls --solver bicgstab
