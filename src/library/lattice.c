@@ -123,6 +123,7 @@ static void move_links(md_gauge *gauge, double *array, bool out) {
 
 md_status md_lattice_set(md_lattice *lattice, const double *links) {
   move_links(&lattice->thin, (double *)links, false);
+  lattice->label = (md_link_label){.kind = MD_LINKS_THIN}; /* whatever the last ones were */
   return md_gauge_exchange(lattice->context, &lattice->thin);
 }
 
@@ -133,6 +134,7 @@ void md_lattice_get(const md_lattice *lattice, double *links) {
 md_status md_lattice_start(md_lattice *lattice, const char *kind, uint64_t seed) {
   int hot;
   MD_TRY(md_word(lattice->context, "kind", "cold|hot", kind, &hot));
+  lattice->label = (md_link_label){.kind = MD_LINKS_THIN};
   return hot ? md_gauge_start_hot(lattice->context, &lattice->thin, seed)
              : md_gauge_start_cold(lattice->context, &lattice->thin);
 }

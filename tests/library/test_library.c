@@ -430,6 +430,23 @@ static void sweep_unsound(void) {
   }
 }
 
+/* Other links in the place of fat ones are thin. */
+static void fat_links_are_replaced(md_lattice *thin) {
+  const md_smearing fat7 = md_smearing_defaults("fat7");
+  const char *path = path_of("thin.nersc");
+  double *links = array(thin, 4 * 18);
+  md_lattice_get(thin, links);
+  for (int start = 0; start < 2; start++) {
+    md_lattice *lattice;
+    OK(md_smear_lattice(thin, &fat7, &lattice));
+    REFUSED(MD_INPUT, "hold thin links", md_lattice_write(lattice, path, "double", true));
+    OK(start ? md_lattice_start(lattice, "hot", 3) : md_lattice_set(lattice, links));
+    OK(md_lattice_write(lattice, path, "double", true));
+    md_lattice_destroy(lattice);
+  }
+  free(links);
+}
+
 /* A number of the report of a study, on rank 0. */
 static double reported(const char *path, const char *key) {
   char line[4096], quoted[64];
@@ -455,6 +472,7 @@ static void files_and_studies(void) {
   chain.overrelax = 0;
   OK(md_lattice_sweep(lattice, &chain));
   sweep_unsound();
+  fat_links_are_replaced(lattice);
   OK(md_lattice_write(lattice, path_of("lattice.h5"), "double", false));
   REFUSED(MD_INPUT, "lattice.h5",
           md_lattice_write(lattice, path_of("lattice.h5"), "double", false));
@@ -665,7 +683,7 @@ int main(int argc, char **argv) {
   MPI_Finalized(&ended);
   TRUE(!ended);
   static const char *const files[] = {"modes.h5", "modes.lime", "lattice.h5", "damaged.h5",
-                                      "x.h5",     "study.h5",   "study.json"};
+                                      "x.h5",     "study.h5",   "study.json", "thin.nersc"};
   for (size_t k = 0; rank == 0 && k < sizeof files / sizeof *files; k++) unlink(path_of(files[k]));
   if (rank == 0 && rmdir(folder) != 0) fail(__LINE__, "a file was left behind", NULL);
   MPI_Finalize();
