@@ -26,6 +26,11 @@ static int collect(md_child *child, bool now) {
   return outcome;
 }
 
+/* The longest that an answer may take. */
+static int wait_s(const md_child *child) {
+  return MD_CHILD_WAIT_S + 8 * child->processor_s;
+}
+
 /* A descriptor that the standard streams of the child do not replace. */
 static int above_streams(int file) {
   const int moved = file < 0 ? -1 : fcntl(file, F_DUPFD_CLOEXEC, 3), reason = errno;
@@ -116,7 +121,7 @@ static int spawn(const md_context *context, md_child *child, int program, int so
 /* An error number. */
 static int start_process(const md_context *context, md_child *child, int memory) {
   int sockets[2];
-  const struct timeval wait = {.tv_sec = MD_CHILD_WAIT_S + 8 * child->processor_s};
+  const struct timeval wait = {.tv_sec = wait_s(child)};
   if (socketpair(AF_UNIX, SOCK_SEQPACKET | SOCK_CLOEXEC, 0, sockets) != 0) return errno;
   child->socket = sockets[0];
   (void)setsockopt(child->socket, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof wait);
@@ -162,7 +167,7 @@ static md_status died(md_context *context, md_child *child, bool silent) {
   const int number = outcome != -1 && WIFSIGNALED(outcome) ? WTERMSIG(outcome) : 0;
   if (silent)
     return md_fail(context, MD_ENVIRONMENT, "%s: reading it gave no answer for %d s", child->path,
-                   MD_CHILD_WAIT_S);
+                   wait_s(child));
   if (number == SIGKILL)
     return md_fail(context, MD_ENVIRONMENT,
                    "%s: the process that reads it was killed; is memory short?", child->path);

@@ -16,7 +16,7 @@
  * file by posix_spawn: nothing of this process, its threads, MPI or CUDA is in it. It has no core
  * dump, nothing to print to, MEMORY bytes beside its own code, and for each request PROCESSOR_S
  * seconds of processor time and one more for every 256 MiB of the file; waiting for a disk does not
- * count, up to WAIT_S seconds.
+ * count, up to WAIT_S seconds and 8 for each of those.
  *
  * The library carries that program within itself and starts it from a file in memory (memfd), so
  * that there is nothing to find: not for a program elsewhere that links the library, nor after an
