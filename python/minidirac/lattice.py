@@ -130,6 +130,8 @@ def generate(start: Union[Lattice, Sequence[int]], beta: float, sweeps: int = 1,
     each a heatbath of all links and `overrelax` microcanonical updates, on the "host" or the "device". Start is
     a lattice, or extents x, y, z, t for unit links. The links depend on the numbers alone, as `minidirac generate`."""
     if isinstance(start, Lattice):
+        if comm is not None and comm is not start.context:
+            raise InputError("a lattice to start from has its communicator; leave comm out")
         made = Lattice(start.links, start.dims, start.layout.grid, start.context)
     else:
         request = library().md_lattice_defaults().assign(dims=start)

@@ -58,6 +58,8 @@ class Package(unittest.TestCase):
         made = md.generate(start, beta=5.7, seed=7, first=2)
         self.assertTrue(np.array_equal(made.links, want.links) and np.array_equal(start.links, before))
         self.assertEqual(made.plaquette, want.plaquette)
+        with self.assertRaisesRegex(md.InputError, "leave comm out"):
+            md.generate(start, beta=5.7, comm=md.Context())
         with self.assertRaisesRegex(md.InputError, "beta must be within"):
             md.generate(start, beta=-1)
 
