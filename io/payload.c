@@ -214,7 +214,10 @@ md_status md_h5_create(md_h5_file *file, int64_t bytes) {
   MD_H5_CLOSE(access);
   const md_status status =
       file->id < 0 ? md_h5_fail(file, MD_ENVIRONMENT, "creating the file") : MD_OK;
-  MD_TRY(md_agree(context, status));
+  if (md_agree(context, status) != MD_OK) {
+    file->id = H5I_INVALID_HID; /* also where it was created: closing would wait for the others */
+    return MD_ENVIRONMENT;
+  }
   return reserve(context, file->path, room, true);
 }
 
