@@ -11,7 +11,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union, cast
 import numpy as np
 
 from .arrays import complex_array
-from .library import CMeans, Context, Handle, InputError, Smearing, argument, context, library
+from .library import CMeans, Context, Handle, InputError, argument, context, library
 
 Four = Tuple[int, int, int, int]
 
@@ -171,7 +171,7 @@ class Links(OnLayout):
         return f"<minidirac.Links {self.action} {'x'.join(map(str, self.dims))}>"
 
 
-def _recipe(action: str) -> Smearing:
+def _recipe(action: str) -> Any:
     defaults = library().md_smearing_defaults(argument("action", action, c_char_p))
     return defaults.assign(recipe=action)
 

@@ -124,52 +124,31 @@ _ARGUMENTS = {"tolerance": "tol", "max_iterations": "max_iter", "slices": "Ls", 
               "recipe": "action"}
 
 
-class LatticeRequest(_Structure):
-    _fields_ = [("dims", c_int * 4), ("grid", c_int * 4), ("space", c_char_p), ("longest_hop", c_int),
-                ("ignore_checksum", c_bool)]
+def _structure(name: str, **kinds: Any) -> Any:
+    """The class of a structure with these fields, in their order."""
+    return type(name, (_Structure,), {"_fields_": list(kinds.items())})
 
 
-class CLayout(_Structure):
-    _fields_ = [("dims", c_int * 4), ("local", c_int * 4), ("origin", c_int * 4), ("grid", c_int * 4),
-                ("local_sites", c_size_t)]
-
-
-class CMeans(_Structure):
-    _fields_ = [(name, c_double) for name in ("plaquette", "plaquette_ss", "plaquette_st", "link_trace",
-                                              "unitarity_deviation")]
-
-
-class ChainRequest(_Structure):
-    _fields_ = [("beta", c_double), ("sweeps", c_int), ("overrelax", c_int), ("seed", c_uint64), ("first", c_uint64),
-                ("space", c_char_p)]
-
-
-class Smearing(_Structure):
-    _fields_ = [("recipe", c_char_p), ("space", c_char_p), ("u0", c_double), ("naik_epsilon", c_double),
-                ("alpha", c_double), ("rho", c_double), ("steps", c_int)]
-
-
-class QuarkRequest(_Structure):
-    _fields_ = [("n_rhs", c_int), ("backend", c_char_p), ("packing", c_char_p), ("precision", c_char_p),
-                ("inner", c_char_p), ("reconstruct", c_char_p), ("transport", c_char_p), ("boundary", c_char_p),
-                ("imaginary_mu", c_double), ("flux_quanta", c_int), ("slices", c_int), ("height", c_double),
-                ("b5", c_double), ("c5", c_double)]
-
-
-class SolveRequest(_Structure):
-    _fields_ = [("mass", c_double), ("tolerance", c_double), ("max_iterations", c_int), ("solver", c_char_p),
-                ("precondition", c_char_p), ("degree", c_int), ("modes", c_void_p), ("guess", c_void_p)]
-
-
-class SolveResult(_Structure):
-    _fields_ = [("converged", c_bool), ("iterations", c_int), ("n_rhs", c_int), ("residual", c_double),
-                ("seconds", c_double), ("gflops", c_double), ("residuals", POINTER(c_double)),
-                ("rhs_iterations", POINTER(c_int)), ("history", POINTER(c_double))]
-
-
-class EigenSearch(_Structure):
-    _fields_ = [("modes", c_int), ("block", c_int), ("tolerance", c_double), ("max_restarts", c_int),
-                ("seed", c_uint64), ("mass", c_double)]
+LatticeRequest = _structure("LatticeRequest", dims=c_int * 4, grid=c_int * 4, space=c_char_p, longest_hop=c_int,
+                            ignore_checksum=c_bool)
+CLayout = _structure("CLayout", dims=c_int * 4, local=c_int * 4, origin=c_int * 4, grid=c_int * 4, local_sites=c_size_t)
+CMeans = _structure("CMeans", plaquette=c_double, plaquette_ss=c_double, plaquette_st=c_double, link_trace=c_double,
+                    unitarity_deviation=c_double)
+ChainRequest = _structure("ChainRequest", beta=c_double, sweeps=c_int, overrelax=c_int, seed=c_uint64, first=c_uint64,
+                          space=c_char_p)
+Smearing = _structure("Smearing", recipe=c_char_p, space=c_char_p, u0=c_double, naik_epsilon=c_double, alpha=c_double,
+                      rho=c_double, steps=c_int)
+QuarkRequest = _structure("QuarkRequest", n_rhs=c_int, backend=c_char_p, packing=c_char_p, precision=c_char_p,
+                          inner=c_char_p, reconstruct=c_char_p, transport=c_char_p, boundary=c_char_p,
+                          imaginary_mu=c_double, flux_quanta=c_int, slices=c_int, height=c_double, b5=c_double,
+                          c5=c_double)
+SolveRequest = _structure("SolveRequest", mass=c_double, tolerance=c_double, max_iterations=c_int, solver=c_char_p,
+                          precondition=c_char_p, degree=c_int, modes=c_void_p, guess=c_void_p)
+SolveResult = _structure("SolveResult", converged=c_bool, iterations=c_int, n_rhs=c_int, residual=c_double,
+                         seconds=c_double, gflops=c_double, residuals=POINTER(c_double),
+                         rhs_iterations=POINTER(c_int), history=POINTER(c_double))
+EigenSearch = _structure("EigenSearch", modes=c_int, block=c_int, tolerance=c_double, max_restarts=c_int,
+                         seed=c_uint64, mass=c_double)
 
 
 # Results and arguments; handles and arrays are void pointers.
