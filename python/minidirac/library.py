@@ -12,7 +12,7 @@ import sys
 import weakref
 from ctypes import POINTER, byref, c_bool, c_char_p, c_double, c_int, c_size_t, c_uint64, c_void_p
 from pathlib import Path
-from typing import Any, Callable, Dict, Iterator, Tuple
+from typing import Any, Callable, Dict, Iterator, List, Tuple
 
 VERSION = "0.2"  # of the structures below
 NAME = "libminidirac.so.0"
@@ -151,66 +151,52 @@ EigenSearch = _structure("EigenSearch", modes=c_int, block=c_int, tolerance=c_do
                          seed=c_uint64, mass=c_double)
 
 
-# Results and arguments; handles and arrays are void pointers.
+# Results and arguments of functions; handles and arrays are void pointers.
 _STATUS, _HANDLE, _ARRAY, _OUT, _TEXT = c_int, c_void_p, c_void_p, POINTER(c_void_p), c_char_p
-_FUNCTIONS = {
-    "md_version": (_TEXT, []),
-    "md_context_open_world": (_STATUS, [_OUT]),
-    "md_context_open_on": (_STATUS, None),  # its MPI_Comm is a pointer or an int
-    "md_context_close": (None, [_HANDLE]),
-    "md_context_choose_device": (None, [_HANDLE, c_int]),
-    "md_context_message": (_TEXT, [_HANDLE]),
-    "md_lattice_defaults": (LatticeRequest, []),
-    "md_lattice_create": (_STATUS, [_HANDLE, POINTER(LatticeRequest), _OUT]),
-    "md_lattice_read": (_STATUS, [_HANDLE, _TEXT, POINTER(LatticeRequest), _OUT]),
-    "md_lattice_write": (_STATUS, [_HANDLE, _TEXT, _TEXT, c_bool]),
-    "md_lattice_destroy": (None, [_HANDLE]),
-    "md_lattice_layout": (CLayout, [_HANDLE]),
-    "md_lattice_set": (_STATUS, [_HANDLE, _ARRAY]),
-    "md_lattice_get": (None, [_HANDLE, _ARRAY]),
-    "md_chain_defaults": (ChainRequest, [c_double]),
-    "md_lattice_sweep": (_STATUS, [_HANDLE, POINTER(ChainRequest)]),
-    "md_lattice_observe": (_STATUS, [_HANDLE, POINTER(CMeans)]),
-    "md_smearing_defaults": (Smearing, [_TEXT]),
-    "md_smear_lattice": (_STATUS, [_HANDLE, POINTER(Smearing), _OUT]),
-    "md_improved_make": (_STATUS, [_HANDLE, POINTER(Smearing), _OUT]),
-    "md_improved_read": (_STATUS, [_HANDLE, _TEXT, _TEXT, _TEXT, _OUT]),
-    "md_improved_set": (_STATUS, [_HANDLE, _TEXT, _ARRAY, _ARRAY, _OUT]),
-    "md_improved_get": (_STATUS, [_HANDLE, c_int, _ARRAY]),
-    "md_improved_destroy": (None, [_HANDLE]),
-    "md_fermion_create": (_STATUS, [_HANDLE, c_int, _TEXT, _TEXT, _OUT]),
-    "md_spinor_create": (_STATUS, [_HANDLE, c_int, _TEXT, _TEXT, _OUT]),
-    "md_fermion_destroy": (None, [_HANDLE]),
-    "md_fermion_set": (_STATUS, [_HANDLE, _ARRAY]),
-    "md_fermion_get": (_STATUS, [_HANDLE, _ARRAY]),
-    "md_fermion_set_device": (_STATUS, [_HANDLE, _ARRAY]),
-    "md_fermion_get_device": (_STATUS, [_HANDLE, _ARRAY]),
-    "md_device_array_create": (_STATUS, [_HANDLE, c_size_t, _OUT]),
-    "md_device_array_destroy": (None, [_ARRAY]),
-    "md_fermion_source": (_STATUS, [_HANDLE, _TEXT]),
-    "md_fermion_pion": (_STATUS, [_HANDLE, _ARRAY]),
-    "md_quark_defaults": (QuarkRequest, []),
-    "md_quark_create": (_STATUS, [_HANDLE, POINTER(QuarkRequest), _OUT]),
-    "md_quark_destroy": (None, [_HANDLE]),
-    "md_quark_backend": (_TEXT, [_HANDLE]),
-    "md_quark_fermion": (_STATUS, [_HANDLE, _OUT]),
-    "md_quark_hop": (_STATUS, [_HANDLE, c_int, _HANDLE, _HANDLE]),
-    "md_quark_apply": (_STATUS, [_HANDLE, c_double, _HANDLE, _HANDLE]),
-    "md_solve_defaults": (SolveRequest, [c_double]),
-    "md_quark_solve": (_STATUS, [_HANDLE, POINTER(SolveRequest), _HANDLE, _HANDLE, POINTER(SolveResult)]),
-    "md_solve_result_free": (None, [POINTER(SolveResult)]),
-    "md_eigen_defaults": (EigenSearch, [c_int]),
-    "md_eigen_find": (_STATUS, [_HANDLE, POINTER(EigenSearch), _OUT]),
-    "md_eigen_read": (_STATUS, [_HANDLE, c_double, _TEXT, _OUT]),
-    "md_eigen_write": (_STATUS, [_HANDLE, _TEXT, _TEXT, c_bool]),
-    "md_eigen_destroy": (None, [_HANDLE]),
-    "md_eigen_count": (c_int, [_HANDLE]),
-    "md_eigen_converged": (c_int, [_HANDLE]),
-    "md_eigen_values": (POINTER(c_double), [_HANDLE]),
-    "md_eigen_residuals": (POINTER(c_double), [_HANDLE]),
-    "md_eigen_vector": (_STATUS, [_HANDLE, c_int, _HANDLE]),
-    "md_study_perform": (_STATUS, [_HANDLE, c_int, POINTER(c_char_p)]),
-}
+_FUNCTIONS: List[Tuple[Any, Any, str]] = [
+    (_TEXT, [], "md_version"),
+    (_STATUS, [_OUT], "md_context_open_world"),
+    (_STATUS, None, "md_context_open_on"),  # its MPI_Comm is a pointer or an int
+    (None, [_HANDLE], "md_context_close md_lattice_destroy md_improved_destroy md_fermion_destroy md_quark_destroy "
+                      "md_eigen_destroy"),
+    (None, [_HANDLE, c_int], "md_context_choose_device"),
+    (_TEXT, [_HANDLE], "md_context_message md_quark_backend"),
+    (LatticeRequest, [], "md_lattice_defaults"),
+    (_STATUS, [_HANDLE, POINTER(LatticeRequest), _OUT], "md_lattice_create"),
+    (_STATUS, [_HANDLE, _TEXT, POINTER(LatticeRequest), _OUT], "md_lattice_read"),
+    (_STATUS, [_HANDLE, _TEXT, _TEXT, c_bool], "md_lattice_write md_eigen_write"),
+    (CLayout, [_HANDLE], "md_lattice_layout"),
+    (_STATUS, [_HANDLE, _ARRAY], "md_lattice_set md_fermion_set md_fermion_get md_fermion_set_device "
+                                 "md_fermion_get_device md_fermion_pion"),
+    (None, [_HANDLE, _ARRAY], "md_lattice_get"),
+    (ChainRequest, [c_double], "md_chain_defaults"),
+    (_STATUS, [_HANDLE, POINTER(ChainRequest)], "md_lattice_sweep"),
+    (_STATUS, [_HANDLE, POINTER(CMeans)], "md_lattice_observe"),
+    (Smearing, [_TEXT], "md_smearing_defaults"),
+    (_STATUS, [_HANDLE, POINTER(Smearing), _OUT], "md_smear_lattice md_improved_make"),
+    (_STATUS, [_HANDLE, _TEXT, _TEXT, _TEXT, _OUT], "md_improved_read"),
+    (_STATUS, [_HANDLE, _TEXT, _ARRAY, _ARRAY, _OUT], "md_improved_set"),
+    (_STATUS, [_HANDLE, c_int, _ARRAY], "md_improved_get"),
+    (_STATUS, [_HANDLE, c_int, _TEXT, _TEXT, _OUT], "md_fermion_create md_spinor_create"),
+    (_STATUS, [_HANDLE, _TEXT], "md_fermion_source"),
+    (_STATUS, [_HANDLE, c_size_t, _OUT], "md_device_array_create"),
+    (None, [_ARRAY], "md_device_array_destroy"),
+    (QuarkRequest, [], "md_quark_defaults"),
+    (_STATUS, [_HANDLE, POINTER(QuarkRequest), _OUT], "md_quark_create"),
+    (_STATUS, [_HANDLE, _OUT], "md_quark_fermion"),
+    (_STATUS, [_HANDLE, c_int, _HANDLE, _HANDLE], "md_quark_hop"),
+    (_STATUS, [_HANDLE, c_double, _HANDLE, _HANDLE], "md_quark_apply"),
+    (SolveRequest, [c_double], "md_solve_defaults"),
+    (_STATUS, [_HANDLE, POINTER(SolveRequest), _HANDLE, _HANDLE, POINTER(SolveResult)], "md_quark_solve"),
+    (None, [POINTER(SolveResult)], "md_solve_result_free"),
+    (EigenSearch, [c_int], "md_eigen_defaults"),
+    (_STATUS, [_HANDLE, POINTER(EigenSearch), _OUT], "md_eigen_find"),
+    (_STATUS, [_HANDLE, c_double, _TEXT, _OUT], "md_eigen_read"),
+    (c_int, [_HANDLE], "md_eigen_count md_eigen_converged"),
+    (POINTER(c_double), [_HANDLE], "md_eigen_values md_eigen_residuals"),
+    (_STATUS, [_HANDLE, c_int, _HANDLE], "md_eigen_vector"),
+    (_STATUS, [_HANDLE, c_int, POINTER(c_char_p)], "md_study_perform"),
+]
 
 
 def find() -> str:
@@ -250,12 +236,13 @@ def library() -> ctypes.CDLL:
     except OSError as fault:
         raise MachineError(f"{path} cannot be loaded ({fault}); install miniDirac, or set "
                     "MINIDIRAC_LIBRARY to its libminidirac.so") from None
-    for name, (result, arguments) in _FUNCTIONS.items():
-        function = getattr(loaded, name, None)
-        if function is None:
-            raise MachineError(f"{path} must have {name}, got none; install package and library from one source")
-        function.restype = result
-        function.argtypes = arguments
+    for result, arguments, names in _FUNCTIONS:
+        for name in names.split():
+            function = getattr(loaded, name, None)
+            if function is None:
+                raise MachineError(f"{path} must have {name}, got none; install package and library from one source")
+            function.restype = result
+            function.argtypes = arguments
     if not loaded.md_version().decode().startswith(VERSION + "."):
         raise MachineError(f"{path} must be of version {VERSION}, got {loaded.md_version().decode()}; "
                            "install package and library from one source")
