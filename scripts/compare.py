@@ -19,7 +19,6 @@ busy machine disturbs least.
 import argparse
 import collections
 import contextlib
-import csv
 import json
 import math
 import os
@@ -337,22 +336,6 @@ def refusals(script):
     except (BadInput, OSError) as error:
         print(f"{script}: error: {shown(str(error))}", file=sys.stderr)
         sys.exit(2)
-
-
-def table(name, words, numbers, command):
-    """Rows of a CSV of a benchmark with the last of the numbers, which must have the rest and the words."""
-    try:
-        with open(name, newline="", encoding="utf-8") as file:
-            rows = [row for row in csv.DictReader(file) if row.get(numbers[-1])]
-        if rows and all(row[word] is not None for row in rows for word in words):
-            [float(row[number]) for row in rows for number in numbers]
-            return rows
-        reason = "none was found"
-    except (OSError, ValueError, KeyError, TypeError, csv.Error) as error:
-        reason = error
-    columns = ", ".join([*words, *numbers])
-    way = f"give what minidirac {command} --csv wrote"
-    raise BadInput(f"{name} must have rows of {columns}: {reason}; {way}")
 
 
 def percent(text):

@@ -6,6 +6,7 @@ the line before.
 """
 
 import compare
+from plot_gemm import read_rows
 
 
 def shape_of(row):
@@ -48,9 +49,8 @@ def main():
     parser = compare.Parser(__doc__)
     parser.add_argument("csv", help="from `minidirac bench gemm --csv`")
     with compare.refusals(parser.prog):
-        words, numbers = ("kernel", "precision"), ("m", "n", "k", "gflops_kernel")
         name = parser.parse_args().csv
-        rows = compare.table(name, words, numbers, "bench gemm")
+        rows = [row for row in read_rows(name)[0] if row.get("gflops_kernel")]
         with compare.reading(name, "a table of bench gemm"):
             (one_shape if len(set(map(shape_of, rows))) == 1 else many_shapes)(rows)
 
