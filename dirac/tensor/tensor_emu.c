@@ -27,13 +27,6 @@ typedef struct site_input {
   double scale;                /* the largest */
 } site_input;
 
-static double rounded(md_precision precision, double value) {
-  double stored;
-  md_store_reals(precision, &stored, 0, 1, &value);
-  md_load_reals(precision, &stored, 0, 1, &value);
-  return value;
-}
-
 static void unload(void *state) {
   tensor_emu *s = state;
   for (int p = 0; s && p < MD_PARITIES; p++) free(s->links[p]);
@@ -62,7 +55,7 @@ static md_status load(md_context *context, const md_links *links, const md_backe
       double *to = s->links[p] + (size_t)i * reals;
       for (int term = 0; term < s->terms; term++)
         md_links_fold(links, p, term, i, 1, false, to + term * MD_LINK_REALS);
-      for (size_t c = 0; c < reals; c++) to[c] = rounded(request->precision, to[c]);
+      for (size_t c = 0; c < reals; c++) to[c] = md_stored(request->precision, to[c]);
     }
   }
   *state = s;
@@ -85,7 +78,7 @@ static site_input input_of(const tensor_emu *s, int parity, int64_t site, const 
 static double link_entry(const tensor_emu *s, const site_input *input, int term, int row,
                          int column, int part) {
   const double u = input->links[term * MD_LINK_REALS + 2 * (3 * row + column) + part];
-  return rounded(s->request.precision, u * input->ratio[term]);
+  return md_stored(s->request.precision, u * input->ratio[term]);
 }
 
 /* Stored numbers of the source vector, pairs [re, im]: what lies in memory, scale taken off. */
@@ -187,8 +180,8 @@ static void spin_row(const tensor_emu *s, const site_input *input, const double 
     const md_stacked_k at = md_stacked_row(precision, k);
     const md_spin_partner p = md_spin_partner_of(at.direction, spin);
     const double *v = psi[at.direction] + 2 * at.colour;
-    a[k] = rounded(precision,
-                   v[6 * spin + at.part] + turned(v + (ptrdiff_t)6 * p.spin, p.turn, at.part));
+    a[k] = md_stored(precision,
+                     v[6 * spin + at.part] + turned(v + (ptrdiff_t)6 * p.spin, p.turn, at.part));
   }
   for (int column = 0; column < MD_STACKED_RESULTS; column++) {
     result[column] = 0.0;

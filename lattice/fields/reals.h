@@ -65,6 +65,14 @@ static inline void md_store_reals(md_precision precision, void *restrict data, i
 #undef MD_STORE_EACH
 }
 
+/* A real as it is stored, without a scale. */
+static inline MD_REAL md_stored(md_precision precision, MD_REAL value) {
+  double stored;
+  md_store_reals(precision, &stored, 0, 1, &value);
+  md_load_reals(precision, &stored, 0, 1, &value);
+  return value;
+}
+
 /* The bits of the larger magnitude: ordered as the magnitudes are, NaN above all. */
 static inline int32_t md_larger_bits(int32_t largest, float value) {
   const union {

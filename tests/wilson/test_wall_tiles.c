@@ -11,13 +11,6 @@
 
 enum { LANES = 32, K = 16, ROWS = 16 };
 
-static double stored(md_precision precision, double v) {
-  double rounded;
-  md_store_reals(precision, &rounded, 0, 1, &v);
-  md_load_reals(precision, &rounded, 0, 1, &v);
-  return v;
-}
-
 /* Where spin s or s + 2 of a slice stands in B and C of one half of the spins: in a tile of four
  * slices both halves stand in the same rows. */
 static int slice_of(int fours, int half, int row, int *of_half) {
@@ -42,7 +35,7 @@ static void multiply(const md_tensor_walls *w, md_precision precision, int half,
         const double m = none ? 0.0 : (double)md_tensor_wall(w, half, entry.to, entry.from);
         /* Where the instruction has register i of A, by the PTX manual. */
         const int row = lane / 4 + 8 * (i % 2), k = 2 * (lane % 4) + e + 8 * (i / 2);
-        a[row][k] = stored(precision, entry.piece ? m - stored(precision, m) : m);
+        a[row][k] = md_stored(precision, entry.piece ? m - md_stored(precision, m) : m);
       }
   for (int k = 0; k < K; k++) {
     int of_half;
