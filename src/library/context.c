@@ -129,36 +129,24 @@ md_status md_output_path(md_context *context, const char *path, bool replace) {
   return md_outputs_check(context, &file, 1, replace);
 }
 
-/* What the words of a study change of its context, which is the caller's. */
-typedef struct lent {
-  double start_s, patience_s;
-  long long start_bytes, host_need, device_need;
-  bool quiet;
-  md_progress_state progress;
-  int threads;
-} lent;
-
 /* A study begins here: its report counts time and memory from now on. */
-static lent lend(md_context *context) {
-  const lent of = {context->start_s,   context->patience_s,  context->start_bytes,
-                   context->host_need, context->device_need, context->quiet,
-                   context->progress,  omp_get_max_threads()};
+static void lend(md_context *context) {
   context->start_s = md_time_s();
   context->start_bytes = md_memory_resident();
   context->host_need = context->device_need = 0;
-  return of;
 }
 
-static void give_back(md_context *context, const lent *of) {
-  omp_set_num_threads(of->threads);
-  context->threads = of->threads;
-  context->start_s = of->start_s;
-  context->patience_s = of->patience_s;
-  context->start_bytes = of->start_bytes;
-  context->host_need = of->host_need;
-  context->device_need = of->device_need;
-  context->quiet = of->quiet;
-  context->progress = of->progress;
+/* What the words of a study change of its context, which is the caller's. */
+static void give_back(md_context *context, const md_context *before, int threads) {
+  omp_set_num_threads(threads);
+  context->threads = threads;
+  context->start_s = before->start_s;
+  context->patience_s = before->patience_s;
+  context->start_bytes = before->start_bytes;
+  context->host_need = before->host_need;
+  context->device_need = before->device_need;
+  context->quiet = before->quiet;
+  context->progress = before->progress;
 }
 
 md_status md_study_perform(md_context *context, int count, const char *const *words) {
@@ -172,12 +160,14 @@ md_status md_study_perform(md_context *context, int count, const char *const *wo
   argv[argc++] = name;
   if (!said) argv[argc++] = silent; /* before the last word, which may lack its value */
   for (int i = 0; i < count; i++) argv[argc++] = (char *)words[i]; /* read only */
-  const lent before = lend(context);
+  const md_context before = *context;
+  const int threads = omp_get_max_threads();
+  lend(context);
   md_status status = md_arguments_check(context, argc, argv);
   if (status == MD_OK) status = md_study_by_words(context, argc, argv);
   md_tune_close(context); /* of --tune, which is the study's */
   free(argv);
-  give_back(context, &before);
+  give_back(context, &before, threads);
   return status;
 }
 
