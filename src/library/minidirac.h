@@ -102,8 +102,8 @@ typedef struct md_layout {
 } md_layout;
 md_layout md_lattice_layout(const md_lattice *lattice); /* local */
 
-/* Assigns all links from arrays, to arrays (local). Nothing made of the lattice may exist yet when
- * links are assigned. */
+/* Assigns all links, which files then call thin, from arrays; to arrays (local). Nothing made of
+ * the lattice may exist yet when links are assigned. */
 md_status md_lattice_set(md_lattice *lattice, const double *links);
 void md_lattice_get(const md_lattice *lattice, double *links);
 /* "cold": unit links; "hot": random ones by the seed, the same on every rank grid. */
