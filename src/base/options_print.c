@@ -112,13 +112,14 @@ static int compare_line(void *user, const char *section, const char *name, const
   return 1;
 }
 
-/* Writes the line of an option, where there is a file for it; MD_INPUT where reading it gives
- * another value. */
+/* Writes the line of an option that decks have, where there is a file for it; MD_INPUT where
+ * reading it gives another value. */
 static md_status write_line(md_context *context, const md_option *o, FILE *out) {
   char room[VALUE_BYTES], *line = NULL;
   const char *value = value_of(o, room);
   reading r = {o, 1, 0};
   const char *shown = value ? value : o->argument ? o->argument : o->choices;
+  if (md_choice_of("config|help|print-config", o->name) >= 0) return MD_OK;
   if (asprintf(&line, "%s%s = %s\n", value ? "" : "; ", o->name, shown ? shown : "") < 0)
     return md_fail_memory(context, 1, "deck");
   const bool reads = !value || (ini_parse_string(line, compare_line, &r) == 0 && r.good == 1);
@@ -143,8 +144,7 @@ md_status md_options_print_deck(md_context *context, const md_command_text *text
           "; with ; have no value: there is none, or the run finds it.\n[%s]\n",
           MD_DECK_DEFAULTS);
     for (int i = 0; i < count; i++)
-      if (options[i].seen == seen && md_choice_of("config|help|print-config", options[i].name) < 0)
-        MD_TRY(write_line(context, &options[i], out));
+      if (options[i].seen == seen) MD_TRY(write_line(context, &options[i], out));
   }
   return MD_OK;
 }

@@ -52,6 +52,8 @@ on 1 bench dirac --config matvec.ini --quiet 2>err || complain "matvec by a deck
 for bad in 'a ;b.h5' ' a.h5' 'a.h5 ' $'a\nb.h5' "$(printf '%0300d' 1)"; do
   refuses 2 "a deck has no way to say --output '" 1 solve $lattice --mass 0.1 --output "$bad" --print-config
 done
+cp two.ini 'a ;b.ini' # whose own name no deck says
+on 1 solve --config 'a ;b.ini' --print-config | cmp -s two.ini - || complain "a deck by a name with ' ;' is refused"
 refuses 2 "does not know the key 'print-config'" 1 solve --config <(echo 'print-config = true')
 
 # said FILE PATTERN...: these lines come into the file while the run is at work.
