@@ -319,12 +319,14 @@ bool md_begins_as_report(const char *head) {
   return head[0] == '{' || (line > 0 && head[line] == '\n' && memchr(head, ',', line));
 }
 
-/* What no report and no table may replace: all but those, and files without a byte. */
+/* What no report and no table may replace: all but those, and files without a byte. One that
+ * cannot be read may hold anything. */
 static bool holds_data(const char *path) {
   char head[MD_REPORT_HEAD + 1] = "";
   FILE *file = fopen(path, "rb");
-  const size_t bytes = file ? fread(head, 1, MD_REPORT_HEAD, file) : 0;
-  if (file) fclose(file);
+  if (!file) return true;
+  const size_t bytes = fread(head, 1, MD_REPORT_HEAD, file);
+  fclose(file);
   return bytes > 0 && (strlen(head) != bytes || !md_begins_as_report(head));
 }
 

@@ -91,6 +91,8 @@ refuses 2 '--checkpoint must be a file, but pipe is a pipe' 1 solve a.h5 $m --ch
 if [ "$(id -u)" != 0 ]; then
   mkdir locked && chmod 500 locked
   refuses 3 'locked/x.h5 cannot be written: its folder locked: Permission denied' 1 $late --output locked/x.h5
+  cp a.h5 unread && chmod 200 unread
+  refuses 2 '--json replaces reports and tables alone, but unread holds other data' 1 info a.h5 --json unread
 fi
 
 # Results replace nothing unless they are told to; reports and checkpoints do.
