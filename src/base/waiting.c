@@ -133,7 +133,7 @@ static void lower_quota(void *user, const char *controllers, const char *folder)
   int *least = user;
   char name[2 * PATH_MAX + 32];
   long long quota = 0, period = 0;
-  (void)controllers;
+  if (strcmp(controllers, ",,") != 0 && !strstr(controllers, ",cpu,")) return;
   snprintf(name, sizeof name, "%s/cpu.max", folder);
   FILE *file = fopen(name, "r"); /* of version 2: "max 100000" without a quota */
   if (file && fscanf(file, "%lld %lld", &quota, &period) != 2) quota = 0;

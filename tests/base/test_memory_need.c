@@ -1,5 +1,6 @@
 #include "base/memory.h"
 #include "base/memory_need.h"
+#include "base/waiting.h"
 #include "support.h"
 
 #include <limits.h>
@@ -97,6 +98,21 @@ static void hidden_names(void **state) {
   expect(600, "/sys/fs/cgroup/memory.max");
 }
 
+/* Of version 1 only the group of the cpu controller has a quota of this process. */
+static void cores_of_version_1(void **state) {
+  md_cores cores;
+  (void)state;
+  put("/proc/self/cgroup", "9:memory:/a\n4:cpu,cpuacct:/b\n");
+  put("/sys/fs/cgroup/cpu/a/cpu.cfs_quota_us", "100000\n");
+  put("/sys/fs/cgroup/cpu/a/cpu.cfs_period_us", "100000\n");
+  md_cores_look(root, &cores);
+  assert_int_equal(cores.quota, INT_MAX);
+  put("/sys/fs/cgroup/cpu/b/cpu.cfs_quota_us", "300000\n");
+  put("/sys/fs/cgroup/cpu/b/cpu.cfs_period_us", "100000\n");
+  md_cores_look(root, &cores);
+  assert_int_equal(cores.quota, 3);
+}
+
 static void limit_of_the_process(void **state) {
   md_memory_available found;
   struct rlimit old, low;
@@ -174,6 +190,7 @@ int main(void) {
       cmocka_unit_test_setup_teardown(version_2_and_its_ancestors, begin, end),
       cmocka_unit_test_setup_teardown(version_1, begin, end),
       cmocka_unit_test_setup_teardown(hidden_names, begin, end),
+      cmocka_unit_test_setup_teardown(cores_of_version_1, begin, end),
       cmocka_unit_test_setup_teardown(limit_of_the_process, begin, end),
       cmocka_unit_test(dry_runs_count),
       cmocka_unit_test(refusals_name_both_numbers)};
