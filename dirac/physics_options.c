@@ -87,9 +87,7 @@ md_smear_request md_physics_smear(const md_physics_options *options, md_space sp
   request.space = space;
   request.unmeasured = true;
   if (!isnan(options->u0)) request.u0 = options->u0;
-  if (isnan(options->naik_epsilon)) return request;
-  request.epsilon_count = 1;
-  request.naik_epsilon = &options->naik_epsilon;
+  if (!isnan(options->naik_epsilon)) request.naik_epsilon = options->naik_epsilon;
   return request;
 }
 

@@ -70,14 +70,6 @@ md_smear_request md_smear_defaults(const md_recipe *recipe) {
   return (md_smear_request){.recipe = recipe, .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
 }
 
-int md_smear_epsilons(const md_smear_request *r) {
-  return r->epsilon_count > 0 ? r->epsilon_count : 1;
-}
-
-double md_smear_epsilon(const md_smear_request *r, int e) {
-  return r->epsilon_count > 0 ? r->naik_epsilon[e] : 0.0;
-}
-
 int md_smear_steps(const md_smear_request *r) {
   return md_recipe_takes(r->recipe, "steps") ? r->steps : r->recipe->level_count;
 }
@@ -97,6 +89,6 @@ md_path_weights md_smear_weights(const md_smear_request *r, const md_level *leve
                            .lepage = (w->lepage + x * s->lepage) / u4};
 }
 
-double md_smear_naik_weight(const md_smear_request *r, int e) {
-  return r->recipe->naik * (1.0 + r->recipe->epsilon_naik * md_smear_epsilon(r, e)) / u0_squared(r);
+double md_smear_naik_weight(const md_smear_request *r) {
+  return r->recipe->naik * (1.0 + r->recipe->epsilon_naik * r->naik_epsilon) / u0_squared(r);
 }

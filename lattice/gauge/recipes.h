@@ -31,10 +31,7 @@ struct md_recipe {
   double epsilon_naik; /* that of three links by a factor of 1 + this times epsilon */
 };
 
-/* How many values of epsilon a request has, at least one, and which. */
-int md_smear_epsilons(const md_smear_request *request);
-double md_smear_epsilon(const md_smear_request *request, int e);
 /* How many levels are made one after another, and the weights of one with all its parameters. */
 int md_smear_steps(const md_smear_request *request);
 md_path_weights md_smear_weights(const md_smear_request *request, const md_level *level);
-double md_smear_naik_weight(const md_smear_request *request, int e);
+double md_smear_naik_weight(const md_smear_request *request);

@@ -15,15 +15,11 @@ static md_status check_request(md_context *context, const md_smear_request *r, b
     return md_fail(context, MD_INPUT, "rho must be within 0..1, got %g", r->rho);
   if (md_recipe_takes(r->recipe, "steps") && !(r->steps >= 1 && r->steps <= 1000))
     return md_fail(context, MD_INPUT, "steps must be within 1..1000, got %d", r->steps);
-  if (r->epsilon_count > MD_EPSILONS_MOST)
-    return md_fail(context, MD_INPUT, "at most %d values of the Naik epsilon, got %d",
-                   MD_EPSILONS_MOST, r->epsilon_count);
-  for (int e = 0; e < r->epsilon_count; e++)
-    if (!(fabs(r->naik_epsilon[e]) <= 10.0) ||
-        (r->naik_epsilon[e] != 0.0 && !md_recipe_takes(r->recipe, "naik-epsilon")))
-      return md_fail(context, MD_INPUT,
-                     "the Naik epsilon must be within -10..10, and 0 for %s links, got %g", name,
-                     r->naik_epsilon[e]);
+  if (!(fabs(r->naik_epsilon) <= 10.0) ||
+      (r->naik_epsilon != 0.0 && !md_recipe_takes(r->recipe, "naik-epsilon")))
+    return md_fail(context, MD_INPUT,
+                   "the Naik epsilon must be within -10..10, and 0 for %s links, got %g", name,
+                   r->naik_epsilon);
   if (wants_long && !md_recipe_has_long(r->recipe))
     return md_fail(context, MD_INPUT, "%s has no long links", name);
   return MD_OK;
@@ -162,32 +158,27 @@ static md_status make_levels(work *w, const md_gauge *thin, md_gauge *result, md
   return MD_OK;
 }
 
-/* From the fat links for epsilon = 0, or the products of three links, in links[0] to those of all
- * values. */
+/* From the fat links for epsilon = 0, or the products of three links, to those of the request. */
 static md_status spread(work *w, const md_gauge *source, bool are_long, md_gauge *links) {
   const md_recipe *recipe = w->request->recipe;
   const md_staple_kernels *kernels = md_staples_kernels(w->staples);
   const md_level *level = &recipe->levels[recipe->level_count - 1];
   const char name = are_long ? 'L' : level->end == MD_END_NONE ? level->sum_name : 0;
-  md_matrices u[MD_DIMS], base[MD_DIMS], v[MD_DIMS];
+  const double add = are_long ? 0.0 : recipe->epsilon_one * w->request->naik_epsilon;
+  md_matrices u[MD_DIMS], v[MD_DIMS];
   directions_of(source, u);
-  directions_of(&links[0], base);
-  for (int e = md_smear_epsilons(w->request) - 1; e >= 0; e--) { /* links[0] change last */
-    const double add = are_long ? 0.0 : recipe->epsilon_one * md_smear_epsilon(w->request, e);
-    directions_of(&links[e], v);
-    for (int mu = 0; mu < MD_DIMS && (are_long || recipe->epsilon_one != 0.0); mu++)
-      kernels->combine(&v[mu], are_long ? md_smear_naik_weight(w->request, e) : 1.0, &base[mu], add,
-                       are_long ? NULL : &u[mu], NULL);
-    MD_TRY(md_staples_exchange_gauge(w->staples, &links[e]));
-  }
-  for (int e = 0; e < md_smear_epsilons(w->request); e++) MD_TRY(note(w, &links[e], name));
-  return MD_OK;
+  directions_of(links, v);
+  for (int mu = 0; mu < MD_DIMS && (are_long || recipe->epsilon_one != 0.0); mu++)
+    kernels->combine(&v[mu], are_long ? md_smear_naik_weight(w->request) : 1.0, &v[mu], add,
+                     are_long ? NULL : &u[mu], NULL);
+  MD_TRY(md_staples_exchange_gauge(w->staples, links));
+  return note(w, links, name);
 }
 
 static md_status make_long(work *w, const md_gauge *source, md_gauge *long_links) {
   for (int mu = 0; mu < MD_DIMS; mu++) {
     const md_matrices u = md_gauge_direction(source, mu);
-    md_matrices product = md_gauge_direction(&long_links[0], mu);
+    md_matrices product = md_gauge_direction(long_links, mu);
     MD_TRY(md_staples_triple(w->staples, &u, mu, &product));
   }
   return spread(w, source, true, long_links);
@@ -209,7 +200,7 @@ static md_status count_projections(work *w) {
 static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {
   md_gauge previous = {0};
   const md_gauge *source = NULL;
-  md_status status = make_levels(w, thin, &fat[0], &previous, &source);
+  md_status status = make_levels(w, thin, fat, &previous, &source);
   if (status == MD_OK) status = count_projections(w);
   if (status == MD_OK) status = spread(w, source, false, fat);
   if (status == MD_OK && long_links) status = make_long(w, source, long_links);
@@ -217,23 +208,12 @@ static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gau
   return status;
 }
 
-static md_status create_all(work *w, int count, md_gauge *gauge) {
-  md_status status = MD_OK;
-  for (int e = 0; e < count && gauge && status == MD_OK; e++)
-    status = md_staples_create_gauge(w->context, w->staples, &gauge[e]);
-  return status;
-}
-
-static void destroy_all(int count, md_gauge *gauge) {
-  for (int e = 0; e < count && gauge; e++) md_gauge_destroy(&gauge[e]);
-}
-
 /* All in the space of the staples: `thin` with halos exchanged. */
 static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {
-  const int count = md_smear_epsilons(w->request);
   const double start_s = md_time_s();
-  md_status status = create_all(w, count, fat);
-  if (status == MD_OK) status = create_all(w, count, long_links);
+  md_status status = md_staples_create_gauge(w->context, w->staples, fat);
+  if (status == MD_OK && long_links)
+    status = md_staples_create_gauge(w->context, w->staples, long_links);
   status = md_agree(w->context, status);
   if (status == MD_OK) status = make_links(w, thin, fat, long_links);
   if (status == MD_OK) status = wait(w);
@@ -241,41 +221,36 @@ static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge
   return md_agree(w->context, status); /* with what was deferred on the way */
 }
 
-/* host[] are created from device[], one after another, halos exchanged. */
-static md_status bring_home(work *w, int count, md_gauge *host, md_gauge *device) {
-  for (int e = 0; e < count && host; e++) {
-    md_status status = md_gauge_create(w->context, device[e].geometry, &host[e]);
-    if (status == MD_OK) status = md_gauge_copy(w->context, &host[e], &device[e]);
-    MD_TRY(md_agree(w->context, status));
-    md_gauge_destroy(&device[e]);
-    MD_TRY(md_gauge_exchange(w->context, &host[e]));
-  }
-  return MD_OK;
+/* `host` is created from `device`, which is destroyed, halos exchanged. */
+static md_status bring_home(work *w, md_gauge *host, md_gauge *device) {
+  md_status status = md_gauge_create(w->context, device->geometry, host);
+  if (status == MD_OK) status = md_gauge_copy(w->context, host, device);
+  MD_TRY(md_agree(w->context, status));
+  md_gauge_destroy(device);
+  return md_gauge_exchange(w->context, host);
 }
 
 static md_status make_on_device(work *w, const md_gauge *thin, md_gauge *fat,
                                 md_gauge *long_links) {
-  const int count = md_smear_epsilons(w->request);
-  md_gauge there = {0}, fat_there[MD_EPSILONS_MOST] = {0}, long_there[MD_EPSILONS_MOST] = {0};
+  md_gauge there = {0}, fat_there = {0}, long_there = {0};
   md_status status = md_staples_create_gauge(w->context, w->staples, &there);
   if (status == MD_OK) status = md_gauge_copy(w->context, &there, thin);
   status = md_agree(w->context, status);
   if (status == MD_OK) {
     status = md_agree(w->context, md_staples_exchange_gauge(w->staples, &there));
-    if (status == MD_OK) status = make_all(w, &there, fat_there, long_links ? long_there : NULL);
+    if (status == MD_OK) status = make_all(w, &there, &fat_there, long_links ? &long_there : NULL);
   }
   md_gauge_destroy(&there);
-  if (status == MD_OK) status = bring_home(w, count, fat, fat_there);
-  if (status == MD_OK) status = bring_home(w, count, long_links, long_there);
-  destroy_all(count, fat_there);
-  destroy_all(count, long_there);
+  if (status == MD_OK) status = bring_home(w, fat, &fat_there);
+  if (status == MD_OK && long_links) status = bring_home(w, long_links, &long_there);
+  md_gauge_destroy(&fat_there);
+  md_gauge_destroy(&long_there);
   return status;
 }
 
 void md_smear_need(const md_geometry *geometry, const md_smear_request *request,
                    md_memory_need *need) {
-  const int count = md_smear_epsilons(request);
-  const int made = count * (md_recipe_has_long(request->recipe) ? 2 : 1);
+  const int made = md_recipe_has_long(request->recipe) ? 2 : 1;
   const int between = md_smear_steps(request) > 2 ? 2 : md_smear_steps(request) - 1;
   const int64_t gauge = md_gauge_bytes(geometry);
   const int64_t all = (made + between) * gauge + MD_STAPLE_MATRICES * gauge / MD_DIMS;
@@ -285,22 +260,19 @@ void md_smear_need(const md_geometry *geometry, const md_smear_request *request,
 
 md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_request *request,
                    md_gauge *fat, md_gauge *long_links, md_smear_report *report) {
-  const int count = md_smear_epsilons(request);
   work w = {.context = context, .request = request, .report = report};
   if (report) *report = (md_smear_report){0};
   MD_TRY(check_request(context, request, long_links != NULL));
   MD_TRY(md_gauge_check_thin(context, thin));
-  for (int e = 0; e < count; e++) {
-    fat[e] = (md_gauge){0};
-    if (long_links) long_links[e] = (md_gauge){0};
-  }
+  *fat = (md_gauge){0};
+  if (long_links) *long_links = (md_gauge){0};
   MD_TRY(md_staples_create(context, thin->geometry, request->space, md_recipe_name(request->recipe),
                            MD_DIMS * md_smear_steps(request), &w.staples));
   const md_status status = request->space == MD_HOST ? make_all(&w, thin, fat, long_links)
                                                      : make_on_device(&w, thin, fat, long_links);
   md_staples_destroy(w.staples);
   if (status == MD_OK) return MD_OK;
-  destroy_all(count, fat);
-  destroy_all(count, long_links);
+  md_gauge_destroy(fat);
+  if (long_links) md_gauge_destroy(long_links);
   return status;
 }

@@ -39,13 +39,12 @@ bool md_recipe_takes(const md_recipe *recipe, const char *parameter);
 
 typedef struct md_smear_request {
   const md_recipe *recipe;
-  md_space space;    /* where they are made; MD_DEVICE needs a build with CUDA and a GPU */
-  double u0;         /* tadpole factor of asqtad and fat7, > 0; others do not look at it */
-  double alpha, rho; /* of ape, of stout */
-  int steps;         /* of ape, stout */
-  int epsilon_count; /* of hisq: how many values of eps, >= 1; 0 is the same as one eps = 0 */
-  const double *naik_epsilon;
-  bool unmeasured; /* the report has counts and times, no means */
+  md_space space;      /* where they are made; MD_DEVICE needs a build with CUDA and a GPU */
+  double u0;           /* tadpole factor of asqtad and fat7, > 0; others do not look at it */
+  double alpha, rho;   /* of ape, of stout */
+  int steps;           /* of ape, stout */
+  double naik_epsilon; /* of hisq */
+  bool unmeasured;     /* the report has counts and times, no means */
 } md_smear_request;
 
 /* A request with the usual values: u0 = 1, alpha = 0.5, rho = 0.1, steps = 1, eps = 0. */
@@ -60,7 +59,7 @@ typedef struct md_link_means {
   double norm2;      /* sum of the nine |elements|^2, / 3 */
 } md_link_means;
 
-enum { MD_EPSILONS_MOST = 8, MD_LINK_KINDS_MOST = 2 + 2 * MD_EPSILONS_MOST };
+enum { MD_LINK_KINDS_MOST = 4 }; /* V, W, X and L of hisq */
 
 typedef struct md_smear_report {
   md_link_means kinds[MD_LINK_KINDS_MOST];
@@ -69,13 +68,12 @@ typedef struct md_smear_report {
   md_projection_counts projection; /* summed over steps */
 } md_smear_report;
 
-/* Makes the links. fat[e], long_links[e], e < max(1, epsilon_count): created here on the geometry
- * of `thin`, destroyed by the caller; values of eps share all but two additions. long_links may be
- * NULL, and must be NULL where the recipe has none. report may be NULL (measuring costs a little).
- * Errors, after which nothing is left to destroy: MD_INPUT for parameters out of range, thin links
- * that are not in SU(3) (largest deviation above MD_THIN_TOLERANCE), thin links with staggered
- * phases or a boundary sign in them, a smeared matrix that is singular; MD_ENVIRONMENT for memory.
- * Collective; shows progress. */
+/* Makes the links. fat, long_links: created here on the geometry of `thin`, destroyed by the
+ * caller. long_links may be NULL, and must be NULL where the recipe has none. report may be NULL
+ * (measuring costs a little). Errors, after which nothing is left to destroy: MD_INPUT for
+ * parameters out of range, thin links that are not in SU(3) (largest deviation above
+ * MD_THIN_TOLERANCE), thin links with staggered phases or a boundary sign in them, a smeared matrix
+ * that is singular; MD_ENVIRONMENT for memory. Collective; shows progress. */
 md_status md_smear(md_context *context, const md_gauge *thin, const md_smear_request *request,
                    md_gauge *fat, md_gauge *long_links, md_smear_report *report);
 

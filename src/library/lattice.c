@@ -217,8 +217,7 @@ static md_status smear(const md_lattice *thin, const md_smearing *how, md_gauge 
                               .alpha = how->alpha,
                               .rho = how->rho,
                               .steps = how->steps,
-                              .epsilon_count = how->naik_epsilon != 0.0,
-                              .naik_epsilon = &how->naik_epsilon,
+                              .naik_epsilon = how->naik_epsilon,
                               .unmeasured = true};
   md_memory_need need = {0};
   MD_TRY(check_takes(context, how));

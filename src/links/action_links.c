@@ -335,7 +335,7 @@ static void report_made(cJSON *object, const md_physics_options *physics,
   const md_smear_request made = md_physics_smear(physics, links->space);
   if (md_recipe_takes(made.recipe, "u0")) cJSON_AddNumberToObject(object, "u0", made.u0);
   if (md_recipe_takes(made.recipe, "naik-epsilon"))
-    cJSON_AddNumberToObject(object, "naik_epsilon", made.epsilon_count ? *made.naik_epsilon : 0.0);
+    cJSON_AddNumberToObject(object, "naik_epsilon", made.naik_epsilon);
   if (links->projection.links > 0) {
     md_report_add(object, "projections=%g projections_by_singular_values=%g",
                   (double)links->projection.links, (double)links->projection.fallbacks);

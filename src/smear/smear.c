@@ -94,8 +94,7 @@ static md_status check(md_context *context, request *r, const md_option *options
                                 .alpha = r->alpha,
                                 .rho = r->rho,
                                 .steps = (int)r->steps,
-                                .epsilon_count = 1,
-                                .naik_epsilon = &r->naik_epsilon};
+                                .naik_epsilon = r->naik_epsilon};
   return check_formats(context, r);
 }
 

@@ -102,7 +102,7 @@ static void coefficients_of_milc(void **state) {
   request.u0 = 0.502;
   const md_path_weights w = md_smear_weights(&request, &request.recipe->levels[0]);
   require_near(w.one, 6.25e-1, 1e-7, "one link");
-  require_near(md_smear_naik_weight(&request, 0), -1.653413e-01, 1e-7, "Naik");
+  require_near(md_smear_naik_weight(&request), -1.653413e-01, 1e-7, "Naik");
   require_near(w.three, 2.480119e-01, 1e-7, "three links");
   require_near(w.five, 2.460397e-01, 1e-7, "five links");
   require_near(w.seven, 1.627221e-01, 1e-7, "seven links");

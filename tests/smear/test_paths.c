@@ -136,8 +136,7 @@ static void two_levels(md_context *context, const md_gauge *thin) {
       md_gauge_set(&w, k % 2, k / 2, site, v);
     }
   md_smear_request request = smear_request("hisq");
-  request.epsilon_count = 1;
-  request.naik_epsilon = &epsilon;
+  request.naik_epsilon = epsilon;
   /* The analytic projection may lose this much. */
   const double tolerance = DBL_EPSILON / MD_PROJECT_RATIO;
   compare(context, thin, &request, &w, &second, -(1.0 + epsilon) / 24, tolerance);

@@ -24,15 +24,11 @@ static long long differing(const md_gauge *part, const md_gauge *whole) {
 
 static smear_links make(md_context *context, const md_layout_request *layout, const char *action,
                         md_geometry **geometry) {
-  static const double epsilon = 0.25;
   md_gauge thin;
   MD_REQUIRE(context, md_geometry_create(context, layout, geometry));
   md_test_random_gauge(context, *geometry, seed, &thin);
   md_smear_request request = smear_request(action);
-  if (md_recipe_takes(request.recipe, "naik-epsilon")) {
-    request.epsilon_count = 1;
-    request.naik_epsilon = &epsilon;
-  }
+  if (md_recipe_takes(request.recipe, "naik-epsilon")) request.naik_epsilon = 0.25;
   request.steps = 2;
   request.u0 = 0.9;
   const smear_links links = smear_make(context, &thin, &request);
