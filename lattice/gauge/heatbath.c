@@ -2,6 +2,7 @@
 #include "base/device.h"
 #include "lattice/fields/sum.h"
 #include "lattice/gauge/cuda/heatbath_device.h"
+#include "lattice/gauge/staples.h"
 #include "lattice/gauge/su3_lanes.h"
 #include "lattice/halo/halo.h"
 
@@ -19,29 +20,15 @@ struct md_heatbath {
   md_field_shape shape;        /* of its fields */
   md_halo *halo;               /* of a link field: updated links and lower staples */
   md_field lower[MD_DIMS - 1]; /* lower staples of the planes of mu, at y */
-  md_heatbath_kernels kernels;
+  md_staple_kernels staples;
+  md_link_renewal *renew;
   md_staple_tables tables;
 };
 
 /* Streams of the heatbath: this number with 4*sweep + mu in its low bits. */
 static const uint64_t purpose_heatbath = UINT64_C(1) << 62;
 
-/* The steps of the heatbath on the host: products of eight sites at once, then link by link. */
-
-static void make_lower(const md_staple_tables *tables, const md_gauge *gauge, int parity, int mu,
-                       int nu, md_field *lower) {
-  const int32_t *across = tables->to[parity][mu];
-#pragma omp parallel for schedule(static)
-  for (int64_t y = 0; y < gauge->geometry->sites; y += MD_LANES) {
-    md_su3_lanes a, b, c;
-    md_lanes_load(&a, &gauge->links[parity][nu], y);
-    md_lanes_load(&b, &gauge->links[parity][mu], y);
-    md_lanes_adjoint_multiply(&c, &a, &b);
-    md_lanes_gather(&a, &gauge->links[1 - parity][nu], across + y);
-    md_lanes_multiply(&b, &c, &a);
-    md_lanes_store(&b, lower, y);
-  }
-}
+/* The renewal on the host: products of eight sites at once, then link by link. */
 
 /* Sums of the six staples of the links of direction mu at MD_LANES sites from `site` on. */
 static void sum_staples(const md_staple_tables *tables, const md_gauge *gauge,
@@ -89,10 +76,12 @@ static void renew(const md_staple_tables *tables, md_gauge *gauge, const md_fiel
 static md_status make_all_lower_staples(md_heatbath *h, int parity, int mu) {
   md_field *travelling = NULL;
   md_field *lower = h->lower;
+  const md_matrices along = md_gauge_direction(h->links, mu);
   for (int nu = 0; nu < MD_DIMS; nu++) {
     if (nu == mu) continue;
+    const md_matrices across = md_gauge_direction(h->links, nu);
     lower->parity = parity;
-    h->kernels.lower(&h->tables, h->links, parity, mu, nu, lower);
+    h->staples.lower(&h->tables, lower, &across, &along, mu);
     if (travelling) MD_TRY(md_halo_end(h->halo, travelling));
     MD_TRY(md_halo_begin(h->halo, lower));
     travelling = lower++;
@@ -103,7 +92,7 @@ static md_status make_all_lower_staples(md_heatbath *h, int parity, int mu) {
 static md_status update_links(md_heatbath *h, int parity, int mu, const md_link_update *how) {
   md_field *links = &h->links->links[parity][mu];
   MD_TRY(make_all_lower_staples(h, 1 - parity, mu));
-  h->kernels.renew(&h->tables, h->links, h->lower, parity, mu, how);
+  h->renew(&h->tables, h->links, h->lower, parity, mu, how);
   MD_TRY(md_halo_begin(h->halo, links));
   return md_halo_end(h->halo, links);
 }
@@ -180,7 +169,8 @@ static md_status open_space(md_context *context, md_heatbath *h) {
   const md_geometry *geometry = h->gauge->geometry;
   h->links = h->gauge;
   if (h->shape.space == MD_HOST) {
-    h->kernels = (md_heatbath_kernels){make_lower, renew};
+    h->staples = md_staple_kernels_host();
+    h->renew = renew;
     h->tables = md_staple_tables_of(geometry);
     return MD_OK;
   }
@@ -188,7 +178,8 @@ static md_status open_space(md_context *context, md_heatbath *h) {
     return md_fail(context, MD_ENVIRONMENT,
                    "links cannot be made on a GPU by this build; configure it with CUDA");
   h->links = &h->there;
-  h->kernels = md_heatbath_kernels_device();
+  h->staples = md_staple_kernels_device();
+  h->renew = md_heatbath_renew_device;
   MD_TRY(md_staple_tables_create_device(context, geometry, &h->tables));
   return md_gauge_allocate(context, geometry, MD_DEVICE, &h->there);
 }

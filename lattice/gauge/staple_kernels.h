@@ -5,7 +5,7 @@
 #include "lattice/gauge/project.h"
 
 /* Inside of smearing: the steps that every smeared link is made of, each one pass over the local
- * sites of both parities, for links on the host or on the device.
+ * sites of both parities (lower: of one), for links on the host or on the device.
  *
  * No step reads farther than one site: what lies farther off is brought nearer step by step, each
  * result having its halo exchanged before the next step reads it. So a local extent of 2 is like
@@ -34,9 +34,10 @@ static inline md_staple_tables md_staple_tables_of(const md_geometry *geometry) 
 }
 
 typedef struct md_staple_kernels {
-  /* out(y) = u(y)^dag a(y) u(y+mu): the staple on the far side of u's direction nu, to be read by
-   * the site y+nu. Reads u one site forward in mu. out is none of the inputs. */
-  void (*lower)(const md_staple_tables *tables, md_matrices *out, const md_matrices *u,
+  /* out(y) = u(y)^dag a(y) u(y+mu) at the sites y of out->parity: the staple on the far side of
+   * u's direction nu, to be read by the site y+nu. Reads u one site forward in mu. out is none of
+   * the inputs. */
+  void (*lower)(const md_staple_tables *tables, md_field *out, const md_matrices *u,
                 const md_matrices *a, int mu);
   /* out(x) = base(x) + u(x) a(x+nu) u(x+mu)^dag + lower(x-nu). base NULL: zero; base may be out.
    * lower NULL: left out. */

@@ -14,16 +14,18 @@ static inline void add(md_su3_lanes *restrict sum, const md_su3_lanes *restrict 
     for (int l = 0; l < MD_LANES; l++) sum->c[c][l] += a->c[c][l];
 }
 
-static void lower(const md_staple_tables *tables, md_matrices *out, const md_matrices *u,
+static void lower(const md_staple_tables *tables, md_field *out, const md_matrices *u,
                   const md_matrices *a, int mu) {
-  FOR_SITES(out, p, y) {
+  const int p = out->parity;
+#pragma omp parallel for schedule(static)
+  for (int64_t y = 0; y < out->sites; y += MD_LANES) {
     md_su3_lanes first, second, product;
     md_lanes_load(&first, &u->at[p], y);
     md_lanes_load(&second, &a->at[p], y);
     md_lanes_adjoint_multiply(&product, &first, &second);
     md_lanes_gather(&first, &u->at[1 - p], tables->to[p][mu] + y);
     md_lanes_multiply(&second, &product, &first);
-    md_lanes_store(&second, &out->at[p], y);
+    md_lanes_store(&second, out, y);
   }
 }
 

@@ -110,7 +110,8 @@ md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
  */
 static md_status make_far(md_staples *s, const md_matrices *u, const md_matrices *a, int mu,
                           int nu) {
-  s->kernels.lower(&s->tables, &s->at[FAR], &u[nu], a, mu);
+  for (int p = 0; p < MD_PARITIES; p++)
+    s->kernels.lower(&s->tables, &s->at[FAR].at[p], &u[nu], a, mu);
   return exchange(s, &s->at[FAR]);
 }
 

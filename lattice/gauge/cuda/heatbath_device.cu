@@ -6,7 +6,7 @@ extern "C" {
 #include "lattice/gauge/cuda/heatbath_device.h"
 }
 
-/* The steps of heatbath_device.h, a thread for each site of one parity. */
+/* The work of heatbath_device.h, a thread for each site of one parity. */
 
 /* What the links of one direction and parity are renewed from. */
 struct surroundings {
@@ -62,28 +62,14 @@ static surroundings surroundings_of(const md_staple_tables *tables, const md_gau
   return s;
 }
 
-static void make_lower(const md_staple_tables *tables, const md_gauge *gauge, int parity, int mu,
-                       int nu, md_field *lower) {
-  const int64_t n = gauge->geometry->sites;
-  lower_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(
-      n, view(lower), view(&gauge->links[parity][nu]), view(&gauge->links[parity][mu]),
-      view(&gauge->links[1 - parity][nu]), tables->to[parity][mu]);
-}
-
-static void renew(const md_staple_tables *tables, md_gauge *gauge, const md_field *lower,
-                  int parity, int mu, const md_link_update *how) {
+extern "C" void md_heatbath_renew_device(const md_staple_tables *tables, md_gauge *gauge,
+                                         const md_field *lower, int parity, int mu,
+                                         const md_link_update *how) {
   const md_geometry *g = gauge->geometry;
   const surroundings s = surroundings_of(tables, gauge, lower, parity);
   void (*kernel)(md_geometry, surroundings, int, int, md_link_update) =
       how->overrelax ? renew_kernel<true> : renew_kernel<false>;
   kernel<<<blocks(g->sites), BLOCK, 0, md_stream()>>>(*g, s, parity, mu, *how);
-}
-
-extern "C" md_heatbath_kernels md_heatbath_kernels_device(void) {
-  md_heatbath_kernels kernels;
-  kernels.lower = make_lower;
-  kernels.renew = renew;
-  return kernels;
 }
 
 /* Counters of the sums: whole multiples of 2^32 units and what is left of each, in space and in

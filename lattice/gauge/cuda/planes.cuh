@@ -40,18 +40,3 @@ static __device__ inline void add(double sum[MATRIX], double factor, const plane
 static __device__ inline int64_t site_of_thread() {
   return (int64_t)blockIdx.x * blockDim.x + threadIdx.x;
 }
-
-/* out(y) = u(y)^dag a(y) u(y+mu); `there` names a field of the other parity. */
-static __global__ void __launch_bounds__(BLOCK)
-    lower_kernel(int64_t sites, plane_view out, plane_view u, plane_view a, plane_view u_there,
-                 const int32_t *to_mu) {
-  const int64_t y = site_of_thread();
-  if (y >= sites) return;
-  double first[MATRIX], second[MATRIX], product[MATRIX];
-  load(first, u, y);
-  load(second, a, y);
-  md_su3_adjoint_multiply(product, first, second);
-  load(first, u_there, to_mu[y]);
-  md_su3_multiply(second, product, first);
-  store(out, y, second);
-}

@@ -15,7 +15,21 @@ static plane_view view_or_none(const md_matrices *m, int parity) {
   return m ? view(m, parity) : plane_view{NULL, 0};
 }
 
-/* `there` names a field of the other parity. */
+/* out(y) = u(y)^dag a(y) u(y+mu); `there` here and below names a field of the other parity. */
+static __global__ void __launch_bounds__(BLOCK)
+    lower_kernel(int64_t sites, plane_view out, plane_view u, plane_view a, plane_view u_there,
+                 const int32_t *to_mu) {
+  const int64_t y = site_of_thread();
+  if (y >= sites) return;
+  double first[MATRIX], second[MATRIX], product[MATRIX];
+  load(first, u, y);
+  load(second, a, y);
+  md_su3_adjoint_multiply(product, first, second);
+  load(first, u_there, to_mu[y]);
+  md_su3_multiply(second, product, first);
+  store(out, y, second);
+}
+
 static __global__ void __launch_bounds__(BLOCK)
     staple_kernel(int64_t sites, plane_view out, plane_view base, plane_view u, plane_view u_there,
                   plane_view a_there, plane_view lower_there, const int32_t *to_mu,
@@ -93,13 +107,12 @@ static __global__ void __launch_bounds__(BLOCK)
   store(out, x, link);
 }
 
-static void lower(const md_staple_tables *t, md_matrices *out, const md_matrices *u,
+static void lower(const md_staple_tables *t, md_field *out, const md_matrices *u,
                   const md_matrices *a, int mu) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = out->at[p].sites;
-    lower_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out, p), view(u, p), view(a, p),
-                                                       view(u, 1 - p), t->to[p][mu]);
-  }
+  const int p = out->parity;
+  const int64_t n = out->sites;
+  lower_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out), view(u, p), view(a, p),
+                                                     view(u, 1 - p), t->to[p][mu]);
 }
 
 static void staple(const md_staple_tables *t, md_matrices *out, const md_matrices *base,
