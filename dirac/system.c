@@ -23,7 +23,7 @@ md_status md_system_create(md_context *context, const md_system_kind *kind, md_o
     for (int i = 0; i < 3; i++)
       MD_TRY(md_field_create(context, a->geometry, &a->shape, b[k].parity, own[i]));
     if (filled && (b[k].data || md_counts(context)))
-      MD_TRY(md_field_widen(context, &s->b[k], &b[k]));
+      MD_TRY(md_field_resize(context, &s->b[k], &b[k]));
   }
   return MD_OK;
 }
@@ -36,7 +36,7 @@ void md_system_destroy(md_system *s) {
 md_status md_system_solution(md_context *context, const md_system *s, md_field x[MD_PARITIES],
                              md_field *midpoint) {
   if (s->solution) return s->solution(context, s, x, midpoint);
-  for (int k = 0; k < s->fields; k++) MD_TRY(md_field_narrow(context, &x[k], &s->x[k]));
+  for (int k = 0; k < s->fields; k++) MD_TRY(md_field_resize(context, &x[k], &s->x[k]));
   return MD_OK;
 }
 

@@ -484,7 +484,7 @@ static md_status finish(md_multishift_state *m, md_field *x) {
     MD_TRY(true_residual(m, k));
     if (m->request->refine) MD_TRY(refine_well(m, k));
     m->result->converged = m->result->converged && result->converged;
-    MD_TRY(md_agree(m->context, md_field_narrow(m->context, &x[k], &m->system.x[0])));
+    MD_TRY(md_agree(m->context, md_field_resize(m->context, &x[k], &m->system.x[0])));
   }
   return MD_OK;
 }

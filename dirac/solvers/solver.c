@@ -53,7 +53,7 @@ static md_status guess_create(md_context *context, md_system *s) {
 static md_status take_guess(md_context *context, md_system *s, const md_field *guess) {
   md_field *to = s->is_apart ? &s->base : md_system_y(s);
   const md_status status = guess_create(context, s);
-  MD_TRY(md_agree(context, status == MD_OK ? md_field_widen(context, to, guess) : status));
+  MD_TRY(md_agree(context, status == MD_OK ? md_field_resize(context, to, guess) : status));
   double none[MD_MAX_RHS], kept[MD_MAX_RHS];
   for (int r = 0; r < to->n_rhs; r++) none[r] = 0.0, kept[r] = s->b_norm[r] > 0.0;
   md_linear_axpby(none, to, kept, to);

@@ -314,7 +314,7 @@ static void wall_fields_destroy(wall_fields *w) {
 static md_status put_on_walls(md_context *context, const md_field *b, md_field *f) {
   wall_fields w;
   md_status status = wall_fields_create(context, f, &w);
-  if (status == MD_OK && w.quark.data) status = md_field_widen(context, &w.quark, b);
+  if (status == MD_OK && w.quark.data) status = md_field_resize(context, &w.quark, b);
   if (status == MD_OK && !md_counts(context)) md_walls_source(w.quark.data ? &w.quark : b, w.all);
   if (status == MD_OK && w.all == &w.room) status = md_field_convert(context, f, &w.room);
   wall_fields_destroy(&w);
@@ -326,7 +326,7 @@ static md_status take_quark(md_context *context, wall_fields *w, int lower, int 
                             md_field *x) {
   if (md_counts(context)) return MD_OK;
   md_walls_quark(w->all, lower, upper, w->quark.data ? &w->quark : x);
-  return w->quark.data ? md_field_narrow(context, x, &w->quark) : MD_OK;
+  return w->quark.data ? md_field_resize(context, x, &w->quark) : MD_OK;
 }
 
 /* eta = D_- of the walls, D_- = 1 - c5 D_W = 1 - c5 (4 - M5) + c5/2 H. */

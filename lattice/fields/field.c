@@ -320,28 +320,15 @@ static md_status create_beside(md_context *context, const md_field *other, int n
   return md_field_create(context, other->geometry, &shape, other->parity, field);
 }
 
-md_status md_field_widen(md_context *context, md_field *out, const md_field *in) {
-  const bool wide = out->precision == MD_DOUBLE;
+md_status md_field_resize(md_context *context, md_field *out, const md_field *in) {
+  const md_field *more = out->n_rhs > in->n_rhs ? out : in, *fewer = more == out ? in : out;
+  const bool wide = more->precision == MD_DOUBLE;
   md_field staged = {0};
   if (in->n_rhs == out->n_rhs) return md_field_convert(context, out, in);
   if (wide && out->space == in->space) return resize(context, out, in);
-  md_status status = create_beside(context, out, wide ? in->n_rhs : out->n_rhs, &staged);
-  if (status == MD_OK) status = md_field_widen(context, &staged, in);
-  if (status == MD_OK)
-    status = wide ? resize(context, out, &staged) : md_field_convert(context, out, &staged);
-  md_field_destroy(&staged);
-  return status;
-}
-
-md_status md_field_narrow(md_context *context, md_field *out, const md_field *in) {
-  const bool wide = in->precision == MD_DOUBLE;
-  md_field staged = {0};
-  if (in->n_rhs == out->n_rhs) return md_field_convert(context, out, in);
-  if (wide && out->space == in->space) return resize(context, out, in);
-  md_status status = create_beside(context, in, wide ? out->n_rhs : in->n_rhs, &staged);
-  if (status == MD_OK)
-    status = wide ? resize(context, &staged, in) : md_field_convert(context, &staged, in);
-  if (status == MD_OK) status = md_field_narrow(context, out, &staged);
+  md_status status = create_beside(context, more, wide ? fewer->n_rhs : more->n_rhs, &staged);
+  if (status == MD_OK) status = md_field_resize(context, &staged, in);
+  if (status == MD_OK) status = md_field_resize(context, out, &staged);
   md_field_destroy(&staged);
   return status;
 }
@@ -374,11 +361,11 @@ static bool is_part(const md_field *f, int count) {
 md_status md_field_take(md_context *context, md_field *out, const md_field *in, int first,
                         int count) {
   md_field part = {0}, all = *in;
-  if (count == in->n_rhs) return md_field_widen(context, out, in);
+  if (count == in->n_rhs) return md_field_resize(context, out, in);
   if (is_part(out, count)) return move_rhs(context, out, &all, first, false);
   md_status status = create_beside(context, out, count, &part);
   if (status == MD_OK) status = move_rhs(context, &part, &all, first, false);
-  if (status == MD_OK) status = md_field_widen(context, out, &part);
+  if (status == MD_OK) status = md_field_resize(context, out, &part);
   md_field_destroy(&part);
   return status;
 }
@@ -386,10 +373,10 @@ md_status md_field_take(md_context *context, md_field *out, const md_field *in, 
 md_status md_field_put(md_context *context, md_field *out, int first, int count,
                        const md_field *in) {
   md_field part = {0}, own = *in;
-  if (count == out->n_rhs) return md_field_narrow(context, out, in);
+  if (count == out->n_rhs) return md_field_resize(context, out, in);
   if (is_part(in, count)) return move_rhs(context, &own, out, first, true);
   md_status status = create_beside(context, in, count, &part);
-  if (status == MD_OK) status = md_field_narrow(context, &part, in);
+  if (status == MD_OK) status = md_field_resize(context, &part, in);
   if (status == MD_OK) status = move_rhs(context, &part, out, first, true);
   md_field_destroy(&part);
   return status;

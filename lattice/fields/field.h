@@ -102,10 +102,9 @@ void md_field_set(md_field *f, int64_t site, const double *in);
  * components, n_rhs and geometry in any two spaces. out's halo is left without meaning. Local. */
 md_status md_field_convert(md_context *context, md_field *out, const md_field *in);
 /* md_field_convert from a field of fewer right-hand sides, in MD_DOUBLE, to one with more, of which
- * the last are set to zero; and back, to the first ones. With the same number they are
+ * the last are set to zero; and back, to the first ones. With the same number it is
  * md_field_convert. Local. */
-md_status md_field_widen(md_context *context, md_field *out, const md_field *in);
-md_status md_field_narrow(md_context *context, md_field *out, const md_field *in);
+md_status md_field_resize(md_context *context, md_field *out, const md_field *in);
 /* The same of factor[rhs] * in, multiplied in double before it is rounded; NULL: ones. */
 md_status md_field_convert_times(md_context *context, md_field *out, const double *factor,
                                  const md_field *in);

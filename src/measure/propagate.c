@@ -364,12 +364,12 @@ static md_status assemble(work *w, family *f, int m, double *residuals, double *
     minus[r] = -1.0;
   }
   md_full_set_mass(&f->full, mass);
-  MD_TRY(md_agree(context, md_field_widen(context, &s->x[MD_EVEN], &f->y[m])));
-  MD_TRY(md_agree(context, md_field_widen(context, &s->work[MD_EVEN], &f->z[m])));
+  MD_TRY(md_agree(context, md_field_resize(context, &s->x[MD_EVEN], &f->y[m])));
+  MD_TRY(md_agree(context, md_field_resize(context, &s->work[MD_EVEN], &f->z[m])));
   md_linear_axpby(minus, &s->work[MD_EVEN], scale, &s->x[MD_EVEN]);
   MD_TRY(s->kind->reconstruct(context, s));
   for (int k = 0; k < MD_PARITIES; k++)
-    MD_TRY(md_agree(context, md_field_narrow(context, &w->of.x[k], &s->x[k])));
+    MD_TRY(md_agree(context, md_field_resize(context, &w->of.x[k], &s->x[k])));
   MD_TRY(md_system_true_residuals(context, s, residuals));
   *worst = 0.0;
   for (int r = 0; r < w->width; r++) *worst = fmax(*worst, residuals[r]);
@@ -385,7 +385,7 @@ static md_status solve_families(work *w, family *f) {
   const double half = f->odd && f->even ? 0.5 : 1.0;
   name_solve(w, -1, 0.0, half);
   if (f->odd) {
-    MD_TRY(md_agree(context, md_field_narrow(context, &f->source, &f->system.work[MD_EVEN])));
+    MD_TRY(md_agree(context, md_field_resize(context, &f->source, &f->system.work[MD_EVEN])));
     MD_TRY(solve_family(w, f, f->z));
     name_solve(w, -1, half, 1.0 - half);
   }

@@ -85,15 +85,15 @@ static md_status complete(md_context *context, md_solve_run *run, double shift, 
   }
   md_status status = md_dirac_field(context, md_equation_exact(&run->of), MD_EVEN, &even);
   if (status == MD_OK) status = md_dirac_field(context, md_equation_exact(&run->of), MD_ODD, &odd);
-  if (status == MD_OK) status = md_field_widen(context, &even, y);
+  if (status == MD_OK) status = md_field_resize(context, &even, y);
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_dirac_hop(context, md_equation_exact(&run->of), &odd, &even, NULL);
   if (status == MD_OK) {
     md_linear_axpby(minus, &odd, zero, &odd);
     md_linear_axpby(scale, &even, zero, &even);
-    status = md_field_narrow(context, &run->of.x[MD_EVEN], &even);
-    if (status == MD_OK) status = md_field_narrow(context, &run->of.x[MD_ODD], &odd);
+    status = md_field_resize(context, &run->of.x[MD_EVEN], &even);
+    if (status == MD_OK) status = md_field_resize(context, &run->of.x[MD_ODD], &odd);
   }
   MD_FIELDS_DESTROY(&even, &odd);
   return md_agree(context, status);

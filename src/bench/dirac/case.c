@@ -157,7 +157,7 @@ static void put_multiples(const md_dirac_bench *bench, const md_field *base, boo
  * asked for). */
 static md_status set_source(md_dirac_bench *bench, md_field *scratch, md_field *field) {
   put_multiples(bench, &bench->base[field->parity], false, scratch);
-  return md_field_widen(bench->context, field, scratch);
+  return md_field_resize(bench->context, field, scratch);
 }
 
 /* Relative distance in L2 of `field` from the oracle's result. Collective. */
@@ -166,7 +166,7 @@ static md_status distance(md_dirac_bench *bench, md_field *scratch, const md_fie
   const md_field *reference = &bench->reference[field->parity];
   double expected2, off2[MD_MAX_RHS], sums[2] = {0.0}, z[2];
   scratch->parity = field->parity;
-  MD_TRY(md_agree(bench->context, md_field_narrow(bench->context, scratch, field)));
+  MD_TRY(md_agree(bench->context, md_field_resize(bench->context, scratch, field)));
   put_multiples(bench, reference, true, scratch);
   MD_TRY(md_linear_norm2(bench->context, reference, NULL, &expected2));
   MD_TRY(md_linear_norm2(bench->context, scratch, NULL, off2));
