@@ -186,15 +186,32 @@ static double one_of(const double *a) {
   return a ? a[0] : 1.0;
 }
 
+/* One of the two passes of a sum. */
+struct sum_pass {
+  unsigned blocks;
+  unsigned long long *largest;
+  block_sums to;
+  const double *by;
+};
+
+/* out = a x + b y of long sites, out like y; with SUMS the pass of |out|^2 that sums, too. */
+template <class S, bool SUMS>
+static void queue_combine_long(const double *a, const md_field *x, const double *b,
+                               const md_field *y, const md_field *out, const sum_pass &p) {
+  with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
+    using T = real_of<S>;
+    using number = typename decltype(of_y)::number;
+    const unsigned blocks = SUMS ? p.blocks : long_blocks<lanes()>(x);
+    combine_long<typename decltype(of_x)::number, number, lanes(), rounds(), SUMS>
+        <<<blocks, LONG_THREADS, 0, md_stream()>>>((T)one_of(a), (T)one_of(b), of_x, of_y,
+                                                   long_view_of<number>(out), x->sites,
+                                                   x->components, p.to);
+  });
+}
+
 template <class S>
 static void queue_combine(const double *a, const md_field *x, const double *b, md_field *y) {
-  if (is_long(x))
-    return with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
-      using T = real_of<S>;
-      combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
-                   rounds(), false><<<long_blocks<lanes()>(x), LONG_THREADS, 0, md_stream()>>>(
-          (T)one_of(a), (T)one_of(b), of_x, of_y, of_y, x->sites, x->components, block_sums{});
-    });
+  if (is_long(x)) return queue_combine_long<S, false>(a, x, b, y, y, sum_pass());
   const md_field u = md_widened(x), v = md_widened(y);
   const dim3 block = block_of(&u);
   const coefficients as = coefficients_of(a, x->n_rhs, u), bs = coefficients_of(b, x->n_rhs, u);
@@ -228,14 +245,6 @@ static int queue_add_complex(int count, const double (*re)[MD_MAX_RHS],
   return some;
 }
 
-/* One of the two passes of a sum. */
-struct sum_pass {
-  unsigned blocks;
-  unsigned long long *largest;
-  block_sums to;
-  const double *by;
-};
-
 template <class S, dot_parts PARTS>
 static void queue_multiply(const md_field *x, const md_field *y, const sum_pass &p) {
   if (PARTS == DOT && is_long(x))
@@ -249,18 +258,6 @@ static void queue_multiply(const md_field *x, const md_field *y, const sum_pass 
   with_operands<S>(&u, &v, [&](auto of_x, auto of_y, auto one, auto reals) {
     multiply<one(), PARTS, reals()><<<p.blocks, block, shared_of(block), md_stream()>>>(
         of_x, of_y, u.sites, u.n_rhs, p.largest, p.to, u.components / 2);
-  });
-}
-
-/* y += a x and the pass of |y|^2 that sums. */
-template <class S>
-static void queue_axpby_norm2(const double *a, const md_field *x, const double *b, md_field *y,
-                              const sum_pass &p) {
-  with_long<S>(x, y, [&](auto of_x, auto of_y, auto lanes, auto rounds) {
-    using T = real_of<S>;
-    combine_long<typename decltype(of_x)::number, typename decltype(of_y)::number, lanes(),
-                 rounds(), true><<<p.blocks, LONG_THREADS, 0, md_stream()>>>(
-        (T)a[0], (T)(b ? b[0] : 1.0), of_x, of_y, of_y, x->sites, x->components, p.to);
   });
 }
 
@@ -443,7 +440,7 @@ template <class S> struct linear_device {
                                const double *b, md_field *y, const double *guess, double *norms) {
     if (guess && is_long(x))
       return reduce(context, y, 1, guess, norms,
-                    [&](int, const sum_pass &p) { queue_axpby_norm2<S>(a, x, b, y, p); });
+                    [&](int, const sum_pass &p) { queue_combine_long<S, true>(a, x, b, y, y, p); });
     axpby(a, x, b, y);
     return md_linear_norm2(context, y, guess, norms);
   }
@@ -471,14 +468,7 @@ template <class S> struct linear_device {
   }
   static bool cg_direction(const double *b, const md_field *r, const md_field *p, md_field *next) {
     if (!is_long(p)) return false;
-    with_long<S>(r, p, [&](auto of_r, auto of_p, auto lanes, auto rounds) {
-      using number = typename decltype(of_p)::number;
-      using T = real_of<S>;
-      combine_long<typename decltype(of_r)::number, number, lanes(), rounds(), false>
-          <<<long_blocks<lanes()>(p), LONG_THREADS, 0, md_stream()>>>(
-              T(1), (T)b[0], of_r, of_p, long_view_of<number>(next), p->sites, p->components,
-              block_sums{});
-    });
+    queue_combine_long<S, false>(NULL, r, b, p, next, sum_pass());
     return true;
   }
   static bool cg_add(int count, const double (*a)[MD_MAX_RHS], const md_field *p, md_field *x) {
