@@ -1,4 +1,5 @@
 #include "support.h"
+#include "base/random_math.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
 #include "lattice/gauge/gauge.h"
@@ -252,7 +253,7 @@ enum { TRANSFORM = 0x7472616e }; /* keeps its random numbers apart */
 /* g(x) at any site, also across the cut: drawn from the global coordinates alone. */
 static void rotation_at(const md_geometry *geometry, uint64_t seed, const int x[MD_DIMS],
                         double g[18]) {
-  md_random random = md_random_at(seed, TRANSFORM, (uint64_t)md_global_index(geometry, x));
+  md_random random = md_random_begin(seed, TRANSFORM, (uint64_t)md_global_index(geometry, x));
   md_su3_random(&random, g);
 }
 

@@ -1,5 +1,5 @@
 #include "lattice/fields/source.h"
-#include "base/random.h"
+#include "base/random_math.h"
 
 #include <math.h>
 #include <string.h>
@@ -12,14 +12,14 @@ enum {
 };
 
 static md_random stream(const md_source_vector *v, uint64_t purpose, int64_t site) {
-  return md_random_at(v->seed, purpose + ((uint64_t)v->number << 32), (uint64_t)site);
+  return md_random_begin(v->seed, purpose + ((uint64_t)v->number << 32), (uint64_t)site);
 }
 
 static void z2_noise(const md_source_vector *v, int64_t site, int components, double *out) {
   md_random random = stream(v, PURPOSE_NOISE, site);
   uint64_t bits = 0;
   for (int c = 0; c < components; c++) {
-    if (c % 64 == 0) bits = md_random_bits(&random);
+    if (c % 64 == 0) bits = md_random_next_bits(&random);
     out[c] = bits >> (63 - c % 64) & 1 ? M_SQRT1_2 : -M_SQRT1_2;
   }
 }
@@ -27,7 +27,7 @@ static void z2_noise(const md_source_vector *v, int64_t site, int components, do
 static void u1_noise(const md_source_vector *v, int64_t site, int components, double *out) {
   md_random random = stream(v, PURPOSE_PHASE, site);
   for (int c = 0; c < components; c += 2) {
-    const double angle = 2.0 * M_PI * md_random_uniform(&random);
+    const double angle = 2.0 * M_PI * md_random_next_uniform(&random);
     out[c] = cos(angle);
     out[c + 1] = sin(angle);
   }

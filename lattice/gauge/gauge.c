@@ -1,5 +1,6 @@
 #include "lattice/gauge/gauge.h"
 #include "base/memory_need.h"
+#include "base/random_math.h"
 #include "lattice/gauge/su3.h"
 #include "lattice/halo/halo.h"
 
@@ -73,7 +74,7 @@ static void start_direction(md_gauge *gauge, int parity, int mu, const uint64_t 
       int x[MD_DIMS];
       md_global_coordinates(g, parity, site, x);
       md_random random =
-          md_random_at(*seed, purpose_hot | (uint64_t)mu, (uint64_t)md_global_index(g, x));
+          md_random_begin(*seed, purpose_hot | (uint64_t)mu, (uint64_t)md_global_index(g, x));
       md_su3_random(&random, u);
     }
     md_gauge_set(gauge, parity, mu, site, u);

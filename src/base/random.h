@@ -15,11 +15,6 @@ typedef struct md_random {
   int left; /* unused words of the block */
 } md_random;
 
-/* purpose: a number that keeps independent uses of one seed apart (the caller's enum, a sweep). */
-md_random md_random_at(uint64_t seed, uint64_t purpose, uint64_t key);
-uint64_t md_random_bits(md_random *random);
-/* Uniform in the open interval (0, 1): (k + 1/2) 2^-52. */
-double md_random_uniform(md_random *random);
 /* Two independent normal deviates of unit variance (Box and Muller). */
 void md_random_normal(md_random *random, double pair[2]);
 

@@ -4,9 +4,11 @@
 #include "base/status.h"
 #include <Random123/philox.h>
 
-/* The functions of random.h for loops over sites and for kernels: the same streams, and the same
- * bits on the host and on the device, for they are integers but for one exact conversion. To be
- * included outside of extern "C", because Random123 has templates for C++. */
+/* The streams of random.h, for kernels too: the same bits on the host and on the device, for they
+ * are integers but for one exact conversion. To be included outside of extern "C", because
+ * Random123 has templates for C++. */
+
+/* purpose: a number that keeps independent uses of one seed apart (the caller's enum, a sweep). */
 MD_HOST_DEVICE md_random md_random_begin(uint64_t seed, uint64_t purpose, uint64_t key) {
   md_random random;
   random.seed = seed;
@@ -29,6 +31,7 @@ MD_HOST_DEVICE uint64_t md_random_next_bits(md_random *random) {
   return random->word[--random->left];
 }
 
+/* Uniform in the open interval (0, 1): (k + 1/2) 2^-52. */
 MD_HOST_DEVICE double md_random_next_uniform(md_random *random) {
   return ((double)(md_random_next_bits(random) >> 12) + 0.5) * (1.0 / 4503599627370496.0);
 }

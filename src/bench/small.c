@@ -6,7 +6,7 @@
 #include "base/memory.h"
 #include "base/options.h"
 #include "base/progress.h"
-#include "base/random.h"
+#include "base/random_math.h"
 #include "base/report.h"
 #include "base/statistics.h"
 #include "base/timer.h"
@@ -124,13 +124,13 @@ static md_status fill(bench *b, const matrix *m, md_small_type type, uint64_t pu
   const uint64_t seed = (uint64_t)b->seed, values = 2 * (uint64_t)magnitude + 1;
 #pragma omp parallel for schedule(static) num_threads(b->context->threads)
   for (int64_t i = 0; i < m->rows; i++) {
-    md_random random = md_random_at(seed, purpose, (uint64_t)i);
+    md_random random = md_random_begin(seed, purpose, (uint64_t)i);
     for (int64_t at = i * m->columns; at < (i + 1) * m->columns; at++)
       if (type == MD_SMALL_INTEGER)
         ((int32_t *)m->host)[at] =
-            (int32_t)((int64_t)(md_random_bits(&random) % values) - magnitude);
+            (int32_t)((int64_t)(md_random_next_bits(&random) % values) - magnitude);
       else
-        ((float *)m->host)[at] = (float)(2.0 * md_random_uniform(&random) - 1.0);
+        ((float *)m->host)[at] = (float)(2.0 * md_random_next_uniform(&random) - 1.0);
   }
   return put(b, m);
 }

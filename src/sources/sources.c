@@ -1,5 +1,5 @@
 #include "sources/sources.h"
-#include "base/random.h"
+#include "base/random_math.h"
 #include "base/text.h"
 #include "io/propagator.h"
 #include "io/vectors.h"
@@ -161,10 +161,11 @@ md_status md_source_check(md_context *context, const md_source *source, const in
 /* Different sites, uniform over the lattice. */
 static void draw_points(const md_source *source, const int dims[MD_DIMS],
                         int point[MD_SOURCE_POINTS_MOST][MD_DIMS]) {
-  md_random random = md_random_at(source->seed, PURPOSE_POINTS, 0);
+  md_random random = md_random_begin(source->seed, PURPOSE_POINTS, 0);
   for (int k = 0; k < source->points;) {
     bool taken = false;
-    for (int d = 0; d < MD_DIMS; d++) point[k][d] = (int)(md_random_uniform(&random) * dims[d]);
+    for (int d = 0; d < MD_DIMS; d++)
+      point[k][d] = (int)(md_random_next_uniform(&random) * dims[d]);
     for (int i = 0; i < k && !taken; i++) taken = memcmp(point[i], point[k], sizeof point[k]) == 0;
     if (!taken) k++;
   }
@@ -246,9 +247,9 @@ void md_source_expand(const md_source *source, const int dims[MD_DIMS], int vect
 
 md_source md_source_reseeded(const md_source *source, uint64_t key) {
   md_source other = *source;
-  md_random random = md_random_at(source->seed, PURPOSE_RESEED, key);
+  md_random random = md_random_begin(source->seed, PURPOSE_RESEED, key);
   if (md_source_is_random(source) || source->word == MD_WORD_SEEDED)
-    other.seed = md_random_bits(&random) >> 1;
+    other.seed = md_random_next_bits(&random) >> 1;
   return other;
 }
 

@@ -1,7 +1,7 @@
 /* Jackknife and autocorrelation on series of known error: x' = a x + sqrt(1 - a^2) normal deviate
  * has variance 1, autocorrelation time (1 + a) / (1 - a) / 2 and the error sqrt(2 tau / n) of the
  * mean of n. */
-#include "base/random.h"
+#include "base/random_math.h"
 #include "base/statistics.h"
 #include "support.h"
 
@@ -11,7 +11,7 @@
 enum { COUNT = 8192 };
 
 static void make_series(double a, uint64_t key, double *values) {
-  md_random random = md_random_at(11, 0, key);
+  md_random random = md_random_begin(11, 0, key);
   double x = 0.0, normal[2];
   for (int k = -500; k < COUNT; k++) {
     md_random_normal(&random, normal);

@@ -1,6 +1,6 @@
 /* Eigenvalues and vectors of Hermitian matrices: H v = lambda v, v orthonormal, values rising, also
  * where they are degenerate; NaN is refused. */
-#include "base/random.h"
+#include "base/random_math.h"
 #include "dirac/dense.h"
 #include "support.h"
 
@@ -11,7 +11,7 @@
 enum { MOST = 40 };
 
 static void random_hermitian(int n, double complex *a) {
-  md_random random = md_random_at(7, 1, (uint64_t)n);
+  md_random random = md_random_begin(7, 1, (uint64_t)n);
   for (int i = 0; i < n; i++)
     for (int j = 0; j <= i; j++) {
       double pair[2];

@@ -8,7 +8,6 @@
 #include <cmocka.h>
 #include <math.h>
 
-#include "base/random.h"
 #include "lattice/gauge/heatbath_math.h"
 
 /* (2/z)^n I_n(z) n!, by its power series. */
@@ -27,7 +26,7 @@ static void moments_are_analytic(void **state) {
     const double mean = 0.25 * z * ratio, rest = 0.75 * ratio; /* <1 - x^2> */
     const double variance = fmax(1.0 - rest - mean * mean, 0.0);
     double x_sum = 0.0, rest_sum = 0.0, rest_square = 0.0;
-    md_random random = md_random_at(3, 0, i);
+    md_random random = md_random_begin(3, 0, i);
     for (int k = 0; k < DRAWS; k++) {
       const double x = md_subgroup_draw_first(&random, z);
       assert_true(x >= -1.0 && x <= 1.0);

@@ -1,6 +1,6 @@
 /* md_blocked_mean on chains of known autocorrelation: x' = a x + sqrt(1 - a^2) normal deviate has
  * variance 1 and the standard error sqrt((1 + a) / (1 - a) / n) of the mean of n. */
-#include "base/random.h"
+#include "base/random_math.h"
 #include "base/statistics.h"
 #include "support.h"
 
@@ -14,7 +14,7 @@ static void error_sees_autocorrelation(void **state) {
   for (int k = 0; k < 3; k++) {
     const double a = memory[k], expected = sqrt((1.0 + a) / (1.0 - a) / COUNT);
     double values[COUNT], mean, error, x = 0.0, normal[2];
-    md_random random = md_random_at(1, 0, (uint64_t)k);
+    md_random random = md_random_begin(1, 0, (uint64_t)k);
     for (int i = 0; i < COUNT; i++) {
       md_random_normal(&random, normal);
       x = a * x + sqrt(1.0 - a * a) * normal[0];

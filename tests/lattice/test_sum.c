@@ -1,5 +1,5 @@
 /* The exact accumulator: results that plain summation gets wrong, and independence of the order. */
-#include "base/random.h"
+#include "base/random_math.h"
 #include "lattice/fields/sum.h"
 #include "support.h"
 
@@ -27,10 +27,11 @@ static void cancellation_is_exact(void **state) {
 
 /* Of either sign, a little or far apart, or nothing: as sums over ranks round. */
 static void two_round_alike(void **state) {
-  md_random random = md_random_at(9, 0, 0);
+  md_random random = md_random_begin(9, 0, 0);
   for (int i = 0; i < 4000; i++) {
-    const double high = ldexp(md_random_uniform(&random) - 0.5, i % 90 - 45);
-    const double low = i % 10 ? ldexp(high * (md_random_uniform(&random) - 0.5), -(i % 130)) : 0.0;
+    const double high = ldexp(md_random_next_uniform(&random) - 0.5, i % 90 - 45);
+    const double low =
+        i % 10 ? ldexp(high * (md_random_next_uniform(&random) - 0.5), -(i % 130)) : 0.0;
     const double both[] = {high, low}, sum = sum_of(*state, both, 2);
     assert_true(md_sum_of_two(high, low) == sum && md_sum_of_two(low, high) == sum);
     assert_true(md_sum_of_two(high, -high) == 0.0);
@@ -48,10 +49,10 @@ static void one_value_comes_back(void **state) {
 static void order_does_not_matter(void **state) {
   enum { COUNT = 4000 };
   static double values[COUNT], turned[COUNT];
-  md_random random = md_random_at(7, 0, 0);
+  md_random random = md_random_begin(7, 0, 0);
   for (int i = 0; i < COUNT; i++)
-    values[i] =
-        ldexp(md_random_uniform(&random) - 0.5, (int)(200 * md_random_uniform(&random)) - 100);
+    values[i] = ldexp(md_random_next_uniform(&random) - 0.5,
+                      (int)(200 * md_random_next_uniform(&random)) - 100);
   for (int i = 0; i < COUNT; i++) turned[i] = values[(i * 1789 + 13) % COUNT];
   const double a = sum_of(*state, values, COUNT), b = sum_of(*state, turned, COUNT);
   assert_true(a == b);

@@ -1,6 +1,7 @@
 /* The bounds on stored links, from both sides: what rounding makes of 18, 12 or 8 reals, and of 13
  * or 9 for a number times a matrix in U(3), stays within them, and of many links some use nearly
  * all of them, so that a bound twice too wide fails as one does that is too narrow. */
+#include "base/random_math.h"
 #include "lattice/gauge/su3.h"
 #include "support.h"
 #include "validate/validate.h"
@@ -120,7 +121,7 @@ static void make_link_of(const md_backend_request *request, md_random *random, i
   make_link(random, n, v);
   memcpy(u, v, sizeof v);
   if (!md_reconstruct_has_phase(request->reconstruct)) return;
-  const double third = acos(-1.0) / 3.0, any = 9.0 * md_random_uniform(random);
+  const double third = acos(-1.0) / 3.0, any = 9.0 * md_random_next_uniform(random);
   turn(number, n % 5 == 0 ? 0.0 : n % 5 == 1 ? third : any, v, u);
 }
 
@@ -128,13 +129,13 @@ static void make_link_of(const md_backend_request *request, md_random *random, i
  * held to the bound here. Of 12 reals it is the third row that counts. */
 static double used(const md_backend_request *request, double noise) {
   const double size = md_reconstruct_has_phase(request->reconstruct) ? number : 1.0;
-  md_random random = md_random_at(41, 0, 0);
+  md_random random = md_random_begin(41, 0, 0);
   double largest = 0.0;
   for (int n = 0; n < RANDOM; n++) {
     double u[18], kept[18], bound[18], other[18], other_bound[18];
     make_link_of(request, &random, n, u);
     for (int c = 0; c < 18 && noise > 0.0; c++)
-      u[c] += size * noise * (md_random_uniform(&random) - 0.5);
+      u[c] += size * noise * (md_random_next_uniform(&random) - 0.5);
     store_link(request, u, kept);
     md_bound_link(request, size, u, false, bound);
     md_bound_link(request, size, u, true, other_bound);
@@ -192,7 +193,7 @@ static void links_off_the_group(void **state) {
 /* Coordinates and links are inverse to each other, in both branches. */
 static void eight_coordinates_make_the_link(void **state) {
   (void)state;
-  md_random random = md_random_at(43, 0, 0);
+  md_random random = md_random_begin(43, 0, 0);
   for (int n = 0; n < RANDOM; n++) {
     double u[18], v[18];
     md_eight e;

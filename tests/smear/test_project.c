@@ -1,5 +1,6 @@
 /* Projection to U(3) of matrices whose singular values are known, and the exponential of stout
  * links. */
+#include "base/random_math.h"
 #include "lattice/gauge/project_math.h"
 #include "support.h"
 
@@ -22,7 +23,7 @@ static double deviation_from_unitary(const double u[18]) {
 
 /* v = a diag(s) b times `size`, w = a b, for random unitary a and b: not in SU(3). */
 static void draw(uint64_t seed, const double s[3], double size, double v[18], double w[18]) {
-  md_random random = md_random_at(seed, 7, 0);
+  md_random random = md_random_begin(seed, 7, 0);
   double a[18], b[18], scaled[18];
   md_su3_random(&random, a);
   md_su3_random(&random, b);
@@ -131,7 +132,7 @@ static void exponential(void **state) {
       {0.1, 0.2, -0.3}, {0.0, 0.0, 0.0}, {1e-9, -1e-9, 0.0}, {3.0, -1.0, -2.0}, {40, 1, -41}};
   for (size_t n = 0; n < sizeof phases / sizeof *phases; n++)
     for (uint64_t seed = 1; seed <= MATRICES; seed++) {
-      md_random random = md_random_at(seed, 8, 0);
+      md_random random = md_random_begin(seed, 8, 0);
       double g[18], left[18], a[18], expected[18], w[18], largest = 1.0;
       md_su3_random(&random, g);
       for (int k = 0; k < 18; k += 2) { /* g i p */

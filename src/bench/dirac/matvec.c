@@ -4,7 +4,7 @@
 #include "base/interrupt.h"
 #include "base/memory.h"
 #include "base/options.h"
-#include "base/random.h"
+#include "base/random_math.h"
 #include "base/timer.h"
 #include "dirac/tensor/tensor.h"
 
@@ -49,9 +49,10 @@ static void release(products *p) {
 static void draw(uint16_t *numbers, int64_t count, int reals, uint64_t purpose) {
 #pragma omp parallel for schedule(static)
   for (int64_t n = 0; n < count; n++) {
-    md_random random = md_random_at(1, purpose, (uint64_t)n);
+    md_random random = md_random_begin(1, purpose, (uint64_t)n);
     for (int i = 0; i < reals; i++)
-      numbers[n * reals + i] = md_half_of_float((float)(2.0 * md_random_uniform(&random) - 1.0));
+      numbers[n * reals + i] =
+          md_half_of_float((float)(2.0 * md_random_next_uniform(&random) - 1.0));
   }
 }
 
