@@ -19,6 +19,9 @@ static bool lay_out(const md_device_facts *gpu, const md_backend_request *reques
   const int rows = m->y * m->z, around = 2 * (m->y + m->z);
   m->sites = m->x * rows;
   m->threads = m->sites * m->columns;
+  if (m->threads < LEAST_THREADS ||
+      m->threads > (real_bytes == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE))
+    return false; /* their bytes could be more than an int holds */
   m->computing = round_up(m->threads, 32);
   m->spinor_bytes = md_action_reals(request->action) * real_bytes;
   m->site_bytes = m->columns * m->spinor_bytes;
@@ -31,9 +34,7 @@ static bool lay_out(const md_device_facts *gpu, const md_backend_request *reques
     m->slot_bytes += rows * m->rim_bytes;
   }
   m->link_bytes = m->sites * reals * real_bytes;
-  if (m->link_bytes % 16 != 0 || m->threads < LEAST_THREADS ||
-      m->threads > (real_bytes == 8 ? MD_SPIN_IN_DOUBLE : MD_SPIN_IN_SINGLE))
-    return false;
+  if (m->link_bytes % 16 != 0) return false;
   m->slots = MD_SPIN_SLOTS;
   const int left = gpu->block_shared_bytes - MD_SPIN_BARRIERS - m->slots * m->slot_bytes;
   m->link_slots = left > 0 ? left / m->link_bytes : 0;

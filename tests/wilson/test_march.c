@@ -201,6 +201,15 @@ static void parts_are_all(void **state) {
   }
 }
 
+/* The bytes of its largest tiles are more than an int holds (seen by a sanitizer alone). */
+static void large_lattices_march(void **state) {
+  (void)state;
+  const md_device_facts gpu = facts_of(90, 132, 227);
+  const md_geometry g = {.local = {96, 96, 96, 8}};
+  const md_spin_march m = plan_of(&g, &gpu, MD_DOUBLE, 16);
+  assert_in_range(m.threads, 1, MD_SPIN_IN_DOUBLE);
+}
+
 static void others_gather(void **state) {
   const md_device_facts hopper = facts_of(90, 132, 227), ampere = facts_of(80, 108, 163);
   md_geometry *g = md_test_geometry(*state, 8, 8, 8, 8, false);
@@ -215,5 +224,6 @@ static void others_gather(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(rows_hold_neighbours), cmocka_unit_test(plans_fit_any_gpu),
-    cmocka_unit_test(parts_are_all), cmocka_unit_test(others_gather)};
+    cmocka_unit_test(parts_are_all), cmocka_unit_test(large_lattices_march),
+    cmocka_unit_test(others_gather)};
 MD_RUN_TESTS(tests)
