@@ -78,6 +78,7 @@ static md_status load_neighbours(md_context *context, tensor *s, const md_links 
   const size_t bytes = (size_t)s->geometry->sites * sizeof(int32_t);
   MD_TRY(md_device_allocate(context, (size_t)s->terms * bytes, "neighbours of tensor",
                             (void **)&s->neighbour[parity]));
+  if (md_counts(context)) return MD_OK; /* no memory to point into */
   for (int term = 0; term < s->terms; term++)
     MD_TRY(md_device_upload(context, s->neighbour[parity] + term * s->geometry->sites,
                             md_links_neighbours(links, parity, term), bytes));
