@@ -5,20 +5,21 @@
 #include <stdlib.h>
 #include <string.h>
 
-/* In real arithmetic: the complex product of C looks for infinities in every one. */
+/* y -= a x, in real arithmetic: the complex product of C looks for infinities in every one. */
+static void subtract(int n, double complex a, const double complex *x, double complex *y) {
+  const double ar = creal(a), ai = cimag(a), *u = (const double *)x;
+  double *v = (double *)y;
+  for (int k = 0; k < 2 * n; k += 2) {
+    v[k] -= ar * u[k] - ai * u[k + 1];
+    v[k + 1] -= ar * u[k + 1] + ai * u[k];
+  }
+}
+
 void md_matrix_product(int n, const double complex *a, const double complex *b,
                        double complex *out) {
   memset(out, 0, (size_t)n * (size_t)n * sizeof *out);
   for (int i = 0; i < n; i++)
-    for (int k = 0; k < n; k++) {
-      const double re = creal(a[i * n + k]), im = cimag(a[i * n + k]);
-      const double *from = (const double *)(b + k * n);
-      double *to = (double *)(out + i * n);
-      for (int j = 0; j < n; j++) {
-        to[2 * j] += re * from[2 * j] - im * from[2 * j + 1];
-        to[2 * j + 1] += re * from[2 * j + 1] + im * from[2 * j];
-      }
-    }
+    for (int k = 0; k < n; k++) subtract(n, -a[i * n + k], b + k * n, out + i * n);
 }
 
 void md_matrix_adjoint_of(int n, const double complex *a, double complex *out) {
@@ -46,14 +47,8 @@ double md_matrix_cholesky(int n, double least, const double complex *a, double c
     double *row = (double *)(u + j * n);
     const double inverse = 1.0 / sqrt(pivot);
     for (int k = j + 1; k < n; k++) u[j * n + k] = a[j * n + k];
-    for (int i = 0; i < j; i++) {
-      const double re = creal(u[i * n + j]), im = cimag(u[i * n + j]);
-      const double *of = (const double *)(u + i * n);
-      for (int k = j + 1; k < n; k++) {
-        row[2 * k] -= re * of[2 * k] + im * of[2 * k + 1];
-        row[2 * k + 1] -= re * of[2 * k + 1] - im * of[2 * k];
-      }
-    }
+    for (int i = 0; i < j; i++)
+      subtract(n - j - 1, conj(u[i * n + j]), u + i * n + j + 1, u + j * n + j + 1);
     for (int e = 2 * (j + 1); e < 2 * n; e++) row[e] *= inverse;
   }
   return smallest;
@@ -68,16 +63,9 @@ void md_matrix_upper_inverse(int n, const double complex *u, double complex *v) 
   /* Row i from the rows below it: -u_ii v_ij = sum over k > i of u_ik v_kj. */
   for (int i = n - 2; i >= 0; i--) {
     if (u[i * n + i] == 0.0) continue;
-    double *row = (double *)(v + i * n);
-    const double inverse = -1.0 / creal(u[i * n + i]);
-    for (int k = i + 1; k < n; k++) {
-      const double re = inverse * creal(u[i * n + k]), im = inverse * cimag(u[i * n + k]);
-      const double *of = (const double *)(v + k * n);
-      for (int j = k; j < n; j++) {
-        row[2 * j] += re * of[2 * j] - im * of[2 * j + 1];
-        row[2 * j + 1] += re * of[2 * j + 1] + im * of[2 * j];
-      }
-    }
+    const double inverse = 1.0 / creal(u[i * n + i]);
+    for (int k = i + 1; k < n; k++)
+      subtract(n - k, inverse * u[i * n + k], v + k * n + k, v + i * n + k);
   }
 }
 
@@ -109,16 +97,6 @@ static double complex sum_of(int n, double sign, const double complex *x, const 
     im[0] += u[2 * k] * v[2 * k + 1] + sign * u[2 * k + 1] * v[2 * k];
   }
   return re[0] + re[1] + re[2] + re[3] + I * (im[0] + im[1] + im[2] + im[3]);
-}
-
-/* y -= a x */
-static void subtract(int n, double complex a, const double complex *x, double complex *y) {
-  const double ar = creal(a), ai = cimag(a), *u = (const double *)x;
-  double *v = (double *)y;
-  for (int k = 0; k < 2 * n; k += 2) {
-    v[k] -= ar * u[k] - ai * u[k + 1];
-    v[k + 1] -= ar * u[k + 1] + ai * u[k];
-  }
 }
 
 /* x becomes the v of 1 - tau v v^H, which maps what x was to the returned number times the first
