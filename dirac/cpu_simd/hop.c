@@ -15,8 +15,22 @@ enum { TERMS = MD_DIRECTIONS * FIELDS };
 #include "dirac/cpu_simd/hop_spins.inc.h"
 #endif
 
+/* A copy of a kernel for each number of reals, a constant there. */
+#define KERNEL(name, reals)                                                                        \
+  static void name##_##reals(const md_simd_call *call, int64_t begin, int64_t end) {               \
+    name(call, begin, end, reals);                                                                 \
+  }
+KERNEL(one, 18)
+KERNEL(many, 18)
+
 #define NAMED(name) MD_JOIN(name, MD_JOIN(SUFFIX, MD_JOIN(_, MD_ISA)))
 #if FIELDS == 1
+KERNEL(one, 12)
+KERNEL(many, 12)
+KERNEL(spins_one, 18)
+KERNEL(spins_one, 12)
+KERNEL(spins_many, 18)
+KERNEL(spins_many, 12)
 const md_simd_kernels NAMED(md_simd_kernels_) = {
     LANES,
     {one_18, one_12},

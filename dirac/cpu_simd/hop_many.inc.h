@@ -235,12 +235,3 @@ static inline void many(const md_simd_call *call, int64_t begin, int64_t end, in
   }
   if (call->stream) md_stream_end();
 }
-
-static void many_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  many(call, begin, end, MD_LINK_REALS);
-}
-#if FIELDS == 1
-static void many_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  many(call, begin, end, MD_LINK_12_REALS);
-}
-#endif

@@ -172,8 +172,8 @@ INLINED bool streams(const md_simd_call *call) {
   return call->stream && BYTES == MD_VECTOR_BYTES && (BYTES == 64 || !call->order);
 }
 
-INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals,
-                 md_simd_fetch fetch) {
+INLINED void one_by(const md_simd_call *call, int64_t begin, int64_t end, int reals,
+                    md_simd_fetch fetch) {
   const ARITH a = (ARITH)call->a, b = (ARITH)call->b;
   const bool stream = streams(call);
   const md_simd_plan *plan = call->plan;
@@ -205,20 +205,11 @@ INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals
   if (stream) md_stream_end();
 }
 
-INLINED void one_each(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
+INLINED void one(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
   if (call->fetch == MD_SIMD_FETCH_ONCE)
-    one(call, begin, end, reals, MD_SIMD_FETCH_ONCE);
+    one_by(call, begin, end, reals, MD_SIMD_FETCH_ONCE);
   else if (call->fetch == MD_SIMD_FETCH_L2)
-    one(call, begin, end, reals, MD_SIMD_FETCH_L2);
+    one_by(call, begin, end, reals, MD_SIMD_FETCH_L2);
   else
-    one(call, begin, end, reals, MD_SIMD_FETCH_L1);
+    one_by(call, begin, end, reals, MD_SIMD_FETCH_L1);
 }
-
-static void one_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  one_each(call, begin, end, MD_LINK_REALS);
-}
-#if FIELDS == 1
-static void one_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  one_each(call, begin, end, MD_LINK_12_REALS);
-}
-#endif

@@ -355,7 +355,8 @@ INLINED void sum_rows(const md_simd_call *call, int64_t block, int slice, const 
   }
 }
 
-INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, int reals, int turn) {
+INLINED void spins_many_by(const md_simd_call *call, int64_t begin, int64_t end, int reals,
+                           int turn) {
   const int padded = (2 * call->n_rhs + LANES - 1) / LANES * LANES;
   ARITH sums[(SCALED ? MD_MAX_COMPONENTS : SPINOR) / 2 * MOST_REALS] __attribute__((aligned(64)));
   site_links room __attribute__((aligned(64)));
@@ -378,21 +379,9 @@ INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, in
   if (call->stream) md_stream_end();
 }
 
-static void spins_one_18(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins_one(call, begin, end, MD_LINK_REALS);
-}
-static void spins_one_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  spins_one(call, begin, end, MD_LINK_12_REALS);
-}
-static void spins_many_18(const md_simd_call *call, int64_t begin, int64_t end) {
+INLINED void spins_many(const md_simd_call *call, int64_t begin, int64_t end, int reals) {
   if (call->adjoint)
-    spins_many(call, begin, end, MD_LINK_REALS, 2);
+    spins_many_by(call, begin, end, reals, 2);
   else
-    spins_many(call, begin, end, MD_LINK_REALS, 0);
-}
-static void spins_many_12(const md_simd_call *call, int64_t begin, int64_t end) {
-  if (call->adjoint)
-    spins_many(call, begin, end, MD_LINK_12_REALS, 2);
-  else
-    spins_many(call, begin, end, MD_LINK_12_REALS, 0);
+    spins_many_by(call, begin, end, reals, 0);
 }
