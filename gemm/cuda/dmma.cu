@@ -183,7 +183,7 @@ template <class D>
 __device__ inline void load_slot(const Ring<D> &ring, const CUtensorMap *c, const Target &target,
                                  int box) {
   const uint32_t loaded = ring.loaded(threadIdx.x / 32), slot = ring.slot(threadIdx.x / 32);
-  tensor_store_wait<0>();
+  wait_for_reads();
   barrier_expect(loaded, C_BOX_BYTES);
   tensor_copy(slot, c, target.column + box * 16, target.row, loaded);
 }
@@ -199,10 +199,10 @@ __device__ inline void store_boxes(const Job &job, const Ring<D> &ring, const CU
     if (adds)
       barrier_wait(ring.loaded(warp), phase), phase ^= 1;
     else if (lane == 0)
-      tensor_store_wait<0>();
+      wait_for_reads();
     __syncwarp();
     fill_slot(job.g, ring.slot(warp), lane, box, sum);
-    fence_to_copy_engine();
+    fence_for_copies();
     __syncwarp();
     if (lane != 0) continue;
     tensor_store(c, target.column + box * 16, target.row, ring.slot(warp));
@@ -249,7 +249,7 @@ __device__ void consume(const Job &job, const CUtensorMap *c, const char *stages
       if (by_engine) store_boxes(job, ring, c, target, phase, sum);
     if (!by_engine) store_elements(job.g, job.vector, target.row, target.column, lane, sum);
   }
-  tensor_store_wait<0>(); /* before shared memory goes */
+  wait_for_reads(); /* before shared memory goes */
 }
 
 template <class D>

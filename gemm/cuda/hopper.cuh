@@ -67,16 +67,6 @@ __device__ inline void tensor_store(const CUtensorMap *map, int inner, int outer
                : "memory");
 }
 
-/* Returns when all but `pending` of this thread's stores have read their shared memory. */
-template <int pending> __device__ inline void tensor_store_wait() {
-  asm volatile("cp.async.bulk.wait_group.read %0;" ::"n"(pending) : "memory");
-}
-
-/* Makes this thread's writes to shared memory visible to the copy engine. */
-__device__ inline void fence_to_copy_engine() {
-  asm volatile("fence.proxy.async.shared::cta;" ::: "memory");
-}
-
 __device__ inline void shared_store(uint32_t to, float x) {
   asm volatile("st.shared.f32 [%0], %1;" ::"r"(to), "f"(x) : "memory");
 }

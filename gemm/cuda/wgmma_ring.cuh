@@ -98,7 +98,7 @@ template <class D> struct Buffers {
 /* Before a tile's sums: thread 0 asks for the first boxes of C. */
 template <class Work, class D>
 __device__ void load_boxes(const CUtensorMap *c, const Buffers<D> &buffers, int row, int column) {
-  tensor_store_wait<0>();
+  wait_for_reads();
 #pragma unroll
   for (int box = 0; box < D::BOXES; box++)
     buffers.load(c, box, column + Work::box_column(box), row + Work::box_row(box));
@@ -112,7 +112,7 @@ __device__ inline void send_boxes(const CUtensorMap *c, const Buffers<D> &buffer
   for (int s = box; s < box + Work::TOGETHER; s++)
     tensor_store(c, column + Work::box_column(s), row + Work::box_row(s), buffers.of(s));
   if (!adds || box + D::BOXES >= TILE_BOXES) return;
-  tensor_store_wait<0>();
+  wait_for_reads();
 #pragma unroll
   for (int s = box + D::BOXES; s < box + D::BOXES + Work::TOGETHER; s++)
     buffers.load(c, s, column + Work::box_column(s), row + Work::box_row(s));
@@ -128,11 +128,11 @@ __device__ void store_boxes(const Job<typename Work::T> &job, const CUtensorMap 
 #pragma unroll
       for (int s = 0; s < Work::TOGETHER; s++) buffers.wait(box + s);
     } else {
-      if (speaker) tensor_store_wait<D::BOXES - Work::TOGETHER>();
+      if (speaker) wait_for_reads_but<D::BOXES - Work::TOGETHER>();
       warpgroup_sync(buffers.name);
     }
     Work::fill(job.g, d, buffers, box);
-    fence_to_copy_engine();
+    fence_for_copies();
     warpgroup_sync(buffers.name);
     if (speaker) send_boxes<Work>(c, buffers, box, row, column, adds);
   }
@@ -186,7 +186,7 @@ __global__ void __cluster_dims__(CLUSTER) __launch_bounds__(RING_THREADS, 1)
                                 ring.full + (2 * D::STAGES + half * D::BOXES) * 8, group};
     consume<Work>(job, &c, ring, buffers, rank, half);
   }
-  tensor_store_wait<0>();
+  wait_for_reads();
   __syncwarp();   /* thread 0 comes late */
   cluster_sync(); /* nobody leaves while another block may still signal its barriers */
 }
