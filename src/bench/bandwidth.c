@@ -1,6 +1,7 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/text.h"
@@ -131,7 +132,7 @@ void md_stream_bench_head(const md_context *context) {
 }
 
 md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
-                          int repetitions, cJSON *rows, double *gbytes_per_s) {
+                          int repetitions, const char *command, cJSON *rows, double *gbytes_per_s) {
   double *samples = NULL;
   md_stream_arrays arrays = {0};
   md_statistics s;
@@ -141,7 +142,7 @@ md_status md_stream_bench(md_context *context, md_space space, md_stream stream,
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_time_samples(context, space, md_stream_pass, &arrays, WINDOW_S,
-                             MD_STREAM_MOST_PASSES, "bench copy", repetitions, samples, &s);
+                             MD_STREAM_MOST_PASSES, command, repetitions, samples, &s);
   if (status == MD_OK) {
     const double moved = md_stream_bytes(&arrays);
     *gbytes_per_s = 1e-9 * moved * context->ranks / s.median;
@@ -157,15 +158,18 @@ md_status md_stream_bench(md_context *context, md_space space, md_stream stream,
 static md_status time_sizes(md_context *context, const md_reals *sizes, md_space space,
                             int repetitions, md_report *report, cJSON *rows) {
   double largest = 0.0, copy = NAN, gbytes;
+  for (int i = 0; i < sizes->count; i++) largest = fmax(largest, sizes->value[i]);
+  const int64_t bytes = (int64_t)(1e6 * largest);
+  md_memory_need need = {0};
+  *(space == MD_DEVICE ? &need.device : &need.host) = bytes;
+  MD_TRY(md_memory_require(context, &need, "bench copy"));
   md_stream_bench_head(context);
   for (int i = 0; i < sizes->count; i++)
     for (int s = MD_STREAM_COPY; s <= MD_STREAM_TRIAD; s++) {
       if (space == MD_DEVICE && s != MD_STREAM_COPY) continue;
-      MD_TRY(md_stream_bench(context, space, (md_stream)s, 1e6 * sizes->value[i], repetitions, rows,
-                             &gbytes));
-      if (s != MD_STREAM_COPY || sizes->value[i] < largest) continue;
-      largest = sizes->value[i];
-      copy = gbytes;
+      MD_TRY(md_stream_bench(context, space, (md_stream)s, 1e6 * sizes->value[i], repetitions,
+                             "bench copy", rows, &gbytes));
+      if (s == MD_STREAM_COPY && sizes->value[i] == largest) copy = gbytes;
     }
   cJSON_AddNumberToObject(report->root, "copy_gbytes_per_s", copy);
   return MD_OK;

@@ -116,6 +116,6 @@ md_status md_time_samples(md_context *context, md_space space, md_timed_work wor
 void md_stream_bench_head(const md_context *context);
 /* Times one stream through about `bytes` per rank, adds a row of {kernel, space, bytes, ranks,
  * threads, seconds_median, seconds_min, seconds_max, repetitions, gbytes_per_s}, and assigns the
- * last of these, that of all ranks. Collective. */
+ * last of these, that of all ranks. Messages name `command`. Collective. */
 md_status md_stream_bench(md_context *context, md_space space, md_stream stream, double bytes,
-                          int repetitions, cJSON *rows, double *gbytes_per_s);
+                          int repetitions, const char *command, cJSON *rows, double *gbytes_per_s);

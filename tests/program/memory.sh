@@ -71,6 +71,7 @@ refuses 3 "generate ${both/RANKS/1 rank}" 1 generate --dims 512x512x512x512 -o x
 refuses 3 "generate ${both/RANKS/2 ranks}" 2 generate --dims 512x512x512x512 --start hot -o x.h5
 refuses 3 "bench dirac ${both/RANKS/1 rank}" 1 bench dirac --dims 512x512x512x512
 refuses 3 "bench solver ${both/RANKS/1 rank}" 1 bench solver --dims 512x512x512x512
+refuses 3 "bench copy ${both/RANKS/2 ranks}" 2 bench copy --sizes 1,1000000
 refuses 3 "needs [0-9.]+ GB of memory for 1 rank .*available are" 1 bench gemm --shapes 4000000x4000000x64 --kernels openblas
 # A file of holes: a whole header, links that take no disk.
 printf 'BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\nDIMENSION_1 = 256\nDIMENSION_2 = 256\nDIMENSION_3 = 256\nDIMENSION_4 = 512\nFLOATING_POINT = IEEE32BIG\nEND_HEADER\n' >huge
@@ -86,6 +87,7 @@ limit='needs [0-9.]+ GB of memory on rank 0, its limit RLIMIT_AS leaves [0-9.]+ 
   ulimit -v 2500000
   refuses 3 "solve $limit" 1 solve --lattice a.h5 --mass 1 --source random:1 --rhs 128
   refuses 3 "^minidirac: error: bench solver $limit" 1 bench solver --lattice a.h5 --rhs 128 --inner none
+  refuses 3 "bench dirac $limit" 1 bench dirac --kernel matvec --counts 64,100000000 # 9.6 GB, the largest array 3.6
   # One of several that does not fit is left out.
   on 1 bench solver --lattice a.h5 --mass 1 --tol 0.01 --rhs 1,128 --inner none --repetitions 1 >out 2>err ||
     complain "bench solver, one fits: $(cat err)"

@@ -63,7 +63,8 @@ refuses 2 'rhs must lie in 1 to 128, got 4294967297' 1 bench dirac --rhs 4294967
 refuses 2 'counts must lie in 1 to' 1 bench dirac --kernel matvec --counts 0
 refuses 2 '--action has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --action hisq
 refuses 2 '--rhs has no effect with --kernel matvec' 1 bench dirac --kernel matvec --counts 64 --rhs 4
-refuses 2 '--counts has no effect with --kernel stencil' 1 bench dirac --counts 64
+refuses 2 'repetitions must lie in 1 to 1000 with --kernel matvec, got 1001' 1 bench dirac --kernel matvec --counts 64 --repetitions 1001
+refuses 2 '--counts has no effect without --kernel matvec' 1 bench dirac --counts 64
 refuses 2 'sizes must lie in' 1 bench copy --sizes 1,0
 many=$(printf 'cpu_simd:none:18,%.0s' {1..15})cpu_simd:none:18
 refuses 2 'operators must be a list of at most 16' 1 bench solver --dims 4x4x4x4 --operators "$many,auto"

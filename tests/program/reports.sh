@@ -30,6 +30,7 @@ has 'copy_gbytes_per_s rows backend packing precision reconstruct rhs dims secon
 has 'rows kernel count seconds_kernel seconds_launch ns_kernel ns_launch error' \
   bench dirac --kernel matvec --counts 64 --repetitions 3
 awk -v s="$(key seconds_kernel "$work/r.json")" 'BEGIN { exit !(s + 0 > 0) }' || complain "matvec: a kernel took no time"
+awk -v e="$(key error "$work/r.json")" 'BEGIN { exit !(e > 0 && e < 1e-5) }' || complain "matvec: error $(key error "$work/r.json") from products in double"
 has 'rows kernel precision m n k seconds_mean seconds_std gflops_kernel gflops_total speedup relative_error vs_reference' \
   bench gemm --shapes 9x10x11 --kernels naive,cpu_tiled --repeat 1
 finish

@@ -61,7 +61,7 @@ typedef struct hop_parts {
 
 /* Times them on fields of the operator, whose halos are filled; the longest of the ranks each. */
 static md_status time_parts(md_context *context, md_dirac *dirac, md_field fields[MD_PARITIES],
-                            hop_parts *parts) {
+                            const char *command, hop_parts *parts) {
   for (int k = 0; k < MD_HOP_BOTH && dirac->geometry->halo_sites > 0; k++) {
     md_hop_work w = {dirac, fields, (md_hop_part)k, AT_ONCE, NULL};
     md_statistics *time = &parts->of[k];
@@ -69,7 +69,7 @@ static md_status time_parts(md_context *context, md_dirac *dirac, md_field field
     md_status status = record(context, &w);
     if (status == MD_OK)
       status = md_time_samples(context, dirac->backend->space, md_hop_pass, &w, PART_WINDOW_S, 100,
-                               "bench dirac", PART_SAMPLES, samples, time);
+                               command, PART_SAMPLES, samples, time);
     md_device_recording_destroy(w.recording);
     MD_TRY(status);
     time->median /= AT_ONCE;
@@ -213,7 +213,7 @@ static md_status check(md_dirac_bench *bench, md_dirac *dirac, md_field fields[M
 typedef struct timing {
   md_statistics hop; /* of one */
   md_stream stream;
-  md_statistics copy; /* triad or copy of the same working set, seconds */
+  md_statistics copy; /* triad or copy of about the same working set, seconds */
   double copy_bytes;  /* of all ranks */
   hop_parts parts;
 } timing;
@@ -232,7 +232,7 @@ static md_status time_samples(md_dirac_bench *bench, md_hop_work *work, md_field
   MD_TRY(md_passes_for(context, space, md_stream_pass, arrays, WINDOW_S, MD_STREAM_MOST_PASSES,
                        &stream_passes));
   for (int k = 0; k < n; k++) {
-    MD_TRY(md_interrupt_check(context, "bench dirac"));
+    MD_TRY(md_interrupt_check(context, bench->command));
     if (bench->turn) MD_TRY(md_agree(context, set_source(bench, scratch, &work->fields[MD_ODD])));
     /* Caches as in a solver, before each: a large one gives up the other's lines only slowly. */
     MD_TRY(md_time_work(context, space, md_hop_pass, work, space == MD_HOST ? passes : 1,
@@ -260,7 +260,7 @@ static md_status note_copy(md_dirac_bench *bench, md_space space, double bytes) 
   md_context *context = bench->context;
   MD_TRY(md_agree(context, md_stream_create(context, space, MD_STREAM_COPY, bytes, &arrays)));
   md_status status = md_time_samples(context, space, md_stream_pass, &arrays, WINDOW_S,
-                                     MD_STREAM_MOST_PASSES, "bench dirac", SAMPLES, samples, &s);
+                                     MD_STREAM_MOST_PASSES, bench->command, SAMPLES, samples, &s);
   if (status == MD_OK) {
     const double gbytes = 1e-9 * md_stream_bytes(&arrays) * context->ranks;
     bench->copy_gbytes_per_s = gbytes / s.median;
@@ -297,7 +297,7 @@ static md_status time_case(md_dirac_bench *bench, md_dirac *dirac, md_field fiel
   md_hop_work work = {dirac, fields, bench->turn ? MD_HOP_BOTH : MD_HOP_ONE, 1, NULL};
   if (status == MD_OK && !bench->turn) status = record(context, &work);
   if (status == MD_OK) status = time_samples(bench, &work, scratch, &arrays, result, samples);
-  if (status == MD_OK) status = time_parts(context, dirac, fields, &result->parts);
+  if (status == MD_OK) status = time_parts(context, dirac, fields, bench->command, &result->parts);
   if (status == MD_OK) status = md_agree(context, md_halo_verify(dirac->halo));
   free(samples);
   md_device_recording_destroy(work.recording);

@@ -69,10 +69,13 @@ md_status md_dirac_bench_backend(md_dirac_bench *bench, const md_backend *backen
 /* The head of the table whose lines md_dirac_bench_backend prints. */
 void md_dirac_bench_head(const md_context *context);
 
+enum { MD_MATVEC_REPETITIONS = 1000 }; /* at most */
+
 /* Times bare 3x3 complex matrix-vector products by the host, CUDA cores and the packings single,
  * diagonal and block8, for each of the counts, checked first; adds rows of
  * {kernel, count, seconds_kernel and seconds_launch (medians, and with _min and _max behind),
- * repetitions, ns_kernel, ns_launch, published_ns, error}. Without a GPU only the host is timed.
- * Local: every rank does the same. */
+ * repetitions (the fewer of both), ns_kernel, ns_launch, published_ns, error}. Without a GPU only
+ * the host is timed. MD_ENVIRONMENT where the memory does not hold the largest count. Collective:
+ * every rank does the same. */
 md_status md_bench_matvec(md_context *context, const md_integers *counts, int repetitions,
                           cJSON *rows);

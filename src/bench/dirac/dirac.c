@@ -47,7 +47,8 @@ static void say_head(const md_dirac_bench *bench, const settings *s) {
          "            without reuse: %d links + n_rhs x (%d read + 1 written) x %d reals;\n"
          "            in half and fixed 4 more for the scale of each site read or written\n"
          "seconds     of a hop; a device replays a recording of several, without the host between\n"
-         "fraction    bytes/s over triad (host) or copy (device) of the same working set\n"
+         "fraction    bytes/s over triad (host) or copy of the same working set, at least 1 GiB "
+         "(device)\n"
          "error       |D v - cpu_ref| / |cpu_ref|, checked before timing\n\n",
          d[0], d[1], d[2], d[3], strcmp(s->mode, "turn") == 0 ? "Deo and Doe in turn" : "Deo alone",
          context->ranks, md_plural(context->ranks), context->threads, md_plural(context->threads),
@@ -112,9 +113,16 @@ static md_status timed_nothing(const md_dirac_bench *bench) {
                  reason ? reason : "no backend serves what was asked for");
 }
 
-static md_status refuse_counts(md_context *context, bool given) {
-  if (!given) return MD_OK;
-  return md_fail(context, MD_INPUT, "--counts has no effect with --kernel stencil; leave it out");
+static md_status check_kernel(md_context *context, const md_option *options, int count,
+                              const settings *s) {
+  if (strcmp(s->kernel, "matvec") != 0)
+    return md_options_need(context, options, count, "counts", false, "--kernel matvec");
+  MD_TRY(md_options_allow(context, options, count, "kernel|counts|repetitions|csv",
+                          "--kernel matvec"));
+  if (s->repetitions <= MD_MATVEC_REPETITIONS) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "repetitions must lie in 1 to %d with --kernel matvec, got %lld",
+                 MD_MATVEC_REPETITIONS, s->repetitions);
 }
 
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
@@ -161,9 +169,7 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   MD_TRY(md_options_read(context, &text, options, COUNT, &common, argc, argv));
   if (common.help) return MD_OK;
   const bool matvec = strcmp(s.kernel, "matvec") == 0;
-  MD_TRY(matvec ? md_options_allow(context, options, COUNT, "kernel|counts|repetitions|csv",
-                                   "--kernel matvec")
-                : refuse_counts(context, md_option_seen(options, COUNT, "counts")));
+  MD_TRY(check_kernel(context, options, COUNT, &s));
   MD_TRY(md_physics_check(context, &physics));
   MD_TRY(md_options_need(context, options, COUNT, "ignore-checksum", physics.fat_file != NULL,
                          "--fat FILE and --long FILE"));

@@ -26,10 +26,10 @@ md_status md_suite_copy(md_suite *suite) {
   md_stream_bench_head(suite->context);
   for (int s = MD_STREAM_COPY; s <= MD_STREAM_TRIAD; s++)
     MD_TRY(md_stream_bench(suite->context, MD_HOST, (md_stream)s, HOST_BYTES, suite->repetitions,
-                           suite->rows, &gbytes));
+                           "bench suite", suite->rows, &gbytes));
   if (suite->space != MD_DEVICE) return MD_OK;
   return md_stream_bench(suite->context, MD_DEVICE, MD_STREAM_COPY, DEVICE_BYTES,
-                         suite->repetitions, suite->rows, &gbytes);
+                         suite->repetitions, "bench suite", suite->rows, &gbytes);
 }
 
 /* Neither the oracle nor the emulation of Tensor Cores is made for speed. */
