@@ -73,6 +73,7 @@ refuses 3 "bench dirac ${both/RANKS/1 rank}" 1 bench dirac --dims 512x512x512x51
 refuses 3 "bench solver ${both/RANKS/1 rank}" 1 bench solver --dims 512x512x512x512
 refuses 3 "bench copy ${both/RANKS/2 ranks}" 2 bench copy --sizes 1,1000000
 refuses 3 "needs [0-9.]+ GB of memory for 1 rank .*available are" 1 bench gemm --shapes 4000000x4000000x64 --kernels openblas
+refuses 3 "bench gemm ${both/RANKS/2 ranks}" 2 bench gemm --shapes 4000000x4000000x64 --kernels summa --baseline off
 # A file of holes: a whole header, links that take no disk.
 printf 'BEGIN_HEADER\nDATATYPE = 4D_SU3_GAUGE_3x3\nDIMENSION_1 = 256\nDIMENSION_2 = 256\nDIMENSION_3 = 256\nDIMENSION_4 = 512\nFLOATING_POINT = IEEE32BIG\nEND_HEADER\n' >huge
 if truncate -s $(($(stat -c %s huge) + 256 * 256 * 256 * 512 * 288)) huge 2>/dev/null; then

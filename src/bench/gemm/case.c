@@ -7,11 +7,10 @@
 #include <stdlib.h>
 #include <string.h>
 
-md_status md_gemm_case_memory_check(md_context *context, const md_gemm_problem *p, int parts) {
+double md_gemm_case_bytes(const md_gemm_problem *p) {
   const double inputs = (double)p->m * (double)p->k + (double)p->k * (double)p->n;
-  const double bytes = inputs * (double)md_gemm_input_bytes(p->precision) +
-                       (double)p->m * (double)p->n * (double)md_gemm_output_bytes(p->precision);
-  return md_bench_memory_check(context, bytes / parts);
+  return inputs * (double)md_gemm_input_bytes(p->precision) +
+         (double)p->m * (double)p->n * (double)md_gemm_output_bytes(p->precision);
 }
 
 md_gemm_request md_gemm_case_request(const md_gemm_settings *settings, md_gemm_precision precision,
@@ -66,10 +65,7 @@ md_status md_gemm_matrices_make(md_context *context, const md_gemm_settings *set
                                 const md_gemm_request *request, md_gemm_matrices *x) {
   *x = (md_gemm_matrices){.request = *request, .kind = settings->host_memory};
   x->request.grid = (md_gemm_grid){1, 1, 0, 0};
-  md_status status = MD_OK;
-  if (context->rank == 0) status = md_gemm_case_memory_check(context, &request->problem, 1);
-  if (status == MD_OK && context->rank == 0) status = make(context, settings->seed, x);
-  return md_agree(context, status);
+  return md_agree(context, context->rank == 0 ? make(context, settings->seed, x) : MD_OK);
 }
 
 void md_gemm_matrices_free(md_gemm_matrices *x) {
@@ -324,7 +320,7 @@ md_status md_gemm_case_method(md_context *context, const md_gemm_settings *setti
                        .grid = {request->grid.rows, request->grid.columns}};
   snprintf(result->name, sizeof result->name, "%s", method->name);
   MD_TRY(md_gemm_request_check(context, method, request));
-  md_gemm_matrices parts = {.request = *request};
+  md_gemm_matrices parts = {.request = *request, .kind = settings->host_memory};
   const size_t bytes = 4 * (size_t)settings->repeat * sizeof(double);
   double *samples = malloc(bytes);
   md_status status = samples ? MD_OK : md_fail_memory(context, bytes, "timings");

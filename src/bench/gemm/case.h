@@ -45,6 +45,7 @@ typedef struct md_gemm_order {
   md_common_options common;
   bool grid_asked; /* by --grid or --process-grid */
   const char *baseline, *csv, *host_memory;
+  char local_kernel[64];     /* as it was named */
   md_gemm_settings settings; /* without a device */
   md_gemm_entry entries[MD_GEMM_MOST_ENTRIES];
   int entry_count;
@@ -72,9 +73,8 @@ typedef struct md_gemm_matrices {
   void *a, *b, *c;
 } md_gemm_matrices;
 
-/* MD_ENVIRONMENT when this machine has less memory than the matrices take, or one of the `parts`
- * that they are dealt out in. Local. */
-md_status md_gemm_case_memory_check(md_context *context, const md_gemm_problem *problem, int parts);
+/* What all matrices of a product take. */
+double md_gemm_case_bytes(const md_gemm_problem *problem);
 
 /* Whole matrices on rank 0, A and B filled; elsewhere there are none. MD_ENVIRONMENT when rank 0
  * has less memory than they take. Collective. */
@@ -105,6 +105,6 @@ md_status md_gemm_case_method(md_context *context, const md_gemm_settings *setti
 
 /* bench gemm as argv asks for it, with its report; or into rows of another report, which are on
  * rank 0: then what cannot run is passed over also where it is named, and *worst_excess, on every
- * rank, is the largest of the checked products' errors over their bounds. Collective. */
+ * rank, is raised to the largest of the checked products' errors over their bounds. Collective. */
 md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *rows,
                              double *worst_excess);

@@ -1,4 +1,5 @@
 #include "base/interrupt.h"
+#include "base/memory_need.h"
 #include "base/progress.h"
 #include "base/text.h"
 #include "bench/bench.h"
@@ -67,7 +68,7 @@ static void add_row(const md_context *context, cJSON *rows, const md_gemm_order 
   const int block[3] = {(int)asked->block[0], (int)asked->block[1], (int)asked->block[2]};
   const int other = reference ? reference->threads : 0;
   const char *local = r->kernel                 ? r->kernel->name
-                      : r->method->local_kernel ? asked->kernel->name
+                      : r->method->local_kernel ? o->local_kernel
                                                 : r->method->name;
   cJSON *row = md_rows_add(
       context, rows, COLUMNS, r->name, md_gemm_precision_name(p->precision), (long long)p->m,
@@ -275,7 +276,10 @@ static md_status check_range(md_context *context, const md_gemm_problem *p) {
                  most, md_gemm_precision_name(p->precision), sum);
 }
 
-/* Sizes that a method over ranks does not take or that the memory does not hold, likewise. */
+#define MOST_BYTES 0x1p50 /* no host has them; those of its ranks can be added up */
+
+/* Sizes that a method over ranks does not take or that the memory does not hold, likewise: whole
+ * matrices, and beside them those that a method deals out. */
 static md_status check_shapes(bench *b) {
   const md_gemm_order *o = &b->order;
   for (int p = 0; p < o->precisions.count; p++)
@@ -283,17 +287,19 @@ static md_status check_shapes(bench *b) {
       const md_gemm_shape *shape = &o->list.shape[s];
       const md_gemm_precision precision = (md_gemm_precision)o->precisions.value[p];
       const md_gemm_request request = md_gemm_case_request(&o->settings, precision, shape);
-      md_status status = md_gemm_check(b->context, &request.problem);
-      if (status == MD_OK) status = check_range(b->context, &request.problem);
-      if (status == MD_OK)
-        status = md_gemm_case_memory_check(b->context, &request.problem,
-                                           needs_whole(b) ? 1 : b->context->ranks);
-      MD_TRY(md_agree(b->context, status));
+      const double bytes = fmin(md_gemm_case_bytes(&request.problem), MOST_BYTES);
+      const double whole = needs_whole(b) && b->context->rank == 0 ? bytes : 0.0;
+      double part = 0.0;
+      MD_TRY(md_gemm_check(b->context, &request.problem));
+      MD_TRY(check_range(b->context, &request.problem));
       for (int i = 0; i < o->entry_count; i++) {
         const md_gemm_entry *e = &o->entries[i];
-        if (e->method && !reason_to_pass(b, e, &request.problem))
-          MD_TRY(md_gemm_request_check(b->context, e->method, &request));
+        if (!e->method || reason_to_pass(b, e, &request.problem)) continue;
+        MD_TRY(md_gemm_request_check(b->context, e->method, &request));
+        part = bytes / b->context->ranks;
       }
+      const md_memory_need need = {.host = (int64_t)(whole + part)};
+      MD_TRY(md_memory_require(b->context, &need, "bench gemm"));
     }
   return MD_OK;
 }
@@ -355,7 +361,7 @@ md_status md_gemm_bench_rows(md_context *context, int argc, char **argv, cJSON *
   if (runs && status == MD_OK) status = check_entries(&b);
   if (runs && status == MD_OK) status = check_shapes(&b);
   if (runs && status == MD_OK) status = rows ? run_shapes(&b, rows) : run_all(&b);
-  if (rows && status == MD_OK) *worst_excess = b.worst_excess;
+  if (rows && status == MD_OK) md_raise(worst_excess, b.worst_excess);
   if (rows) md_broadcast(context, worst_excess, sizeof *worst_excess);
   if (b.has_device) md_gemm_device_close(&b.device);
   free(b.order.list.shape);

@@ -3,6 +3,7 @@
 #include "bench/gemm/case.h"
 
 #include <math.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -132,7 +133,9 @@ static md_status find_kernel(md_context *context, const char *label, const char 
 
 static md_status read_local_kernel(md_context *context, const char *label, const char *text,
                                    void *target) {
-  md_gemm_request *r = target;
+  md_gemm_order *o = target;
+  md_gemm_request *r = &o->settings.request;
+  snprintf(o->local_kernel, sizeof o->local_kernel, "%s", text);
   return find_kernel(context, label, text, &r->kernel, &r->launch.variant);
 }
 
@@ -210,10 +213,10 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
                 .initial = "64x64"),
       MD_OPTION(INTEGER, "panel", &w->panel, "N", "block of k for summa and scalapack [256]",
                 .low = 1, .high = 2147483647),
-      MD_OPTION(PARSED, "local-kernel", r, "NAME", "of each rank's own products [cpu_tiled]",
+      MD_OPTION(PARSED, "local-kernel", o, "NAME", "of each rank's own products [cpu_tiled]",
                 .parse = read_local_kernel, .initial = "cpu_tiled"),
-      MD_OPTION(CHOICE, "host-memory", &o->host_memory, NULL,
-                "of the matrices on rank 0 [pageable]", .choices = MD_GEMM_MEMORY_WORDS),
+      MD_OPTION(CHOICE, "host-memory", &o->host_memory, NULL, "of the matrices [pageable]",
+                .choices = MD_GEMM_MEMORY_WORDS),
       MD_OPTION(FLAG, "pitched", &r->place.pitched, NULL, "device matrices with aligned rows"),
       MD_OPTION(INTEGER, "seed", &w->seed, "N", "of the matrices [987654]", .low = 0,
                 .high = 0x1p53, .group = MD_GROUP_TIMED),
@@ -238,7 +241,11 @@ static md_status read_grid(md_context *context, md_gemm_order *o, const given *w
     size[0] = four[0], size[1] = four[1];
   }
   o->grid_asked = size[0] != 0;
-  if (size[0] > INT32_MAX || size[1] > INT32_MAX) size[0] = size[1] = INT32_MAX;
+  if (size[0] > INT32_MAX || size[1] > INT32_MAX)
+    return md_fail(context, MD_INPUT,
+                   "process grid must hold every rank once: %lldx%lld does not make %d rank%s",
+                   (long long)size[0], (long long)size[1], context->ranks,
+                   md_plural(context->ranks));
   return md_gemm_grid_make(context, (int)size[0], (int)size[1], &o->settings.request.grid);
 }
 

@@ -202,29 +202,20 @@ md_status md_suite_solve(md_suite *suite, int n_rhs) {
 
 /* The part that multiplies matrices: bench gemm, asked for squares that a machine does in
  * seconds. */
-enum { MOST_WORDS = 16, WORD = 64 };
+enum { WORD = 64 };
 
 /* Those of the `kernels` that are there; *worst is raised to the largest error over its bound. */
 static md_status multiply(md_suite *suite, int size, const char *kernels, const char *precisions,
                           double *worst) {
-  char shape[WORD], threads[WORD], chosen[2 * WORD], types[WORD], *words[MOST_WORDS];
-  double error = 0.0;
-  int count = 0;
+  char shape[WORD], threads[WORD], chosen[2 * WORD], types[WORD];
+  char *words[] = {"bench gemm", shape,        threads,          chosen,
+                   types,        "--repeat=5", "--baseline=off", "--quiet"};
   snprintf(shape, sizeof shape, "--shapes=%dx%dx%d", size, size, size);
   snprintf(threads, sizeof threads, "--threads=%d", suite->context->threads);
   snprintf(chosen, sizeof chosen, "--kernels=%s", kernels);
   snprintf(types, sizeof types, "--precision=%s", precisions);
-  words[count++] = "bench gemm";
-  words[count++] = shape;
-  words[count++] = threads;
-  words[count++] = chosen;
-  words[count++] = types;
-  words[count++] = "--repeat=5";
-  words[count++] = "--baseline=off";
-  if (suite->context->quiet) words[count++] = "--quiet";
-  MD_TRY(md_gemm_bench_rows(suite->context, count, words, suite->rows, &error));
-  md_raise(worst, error);
-  return MD_OK;
+  return md_gemm_bench_rows(suite->context, suite->context->quiet ? 8 : 7, words, suite->rows,
+                            worst);
 }
 
 /* On a device the kernels made for speed; the steps of the ladder below them are for bench gemm. */
