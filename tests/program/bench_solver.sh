@@ -24,6 +24,9 @@ assert [bool(row[head.index("inner_reason")]) for row in rows] == [False, True, 
 assert "," in rows[3][head.index("inner_reason")], rows
 END
 fi
+# Iterations of several shifts together are none of a solve that ran out of them.
+refuses 1 'which 1 missed; raise --tol,' 1 bench solver --dims 4x4x4x4 --mass 0.01 --solvers separate --shifts 0,0.0001,0.001,0.01 \
+  --inner none --operators cpu_simd --tol 1e-15 --max-iter 2000 --repetitions 1 --quiet
 # The degree of a polynomial is told where one was taken.
 on 1 bench solver $small --solvers cg,fcg --inner none --precondition chebyshev --degree 3 --json "$work/degree.json" --quiet || complain "chebyshev: exit $?"
 [ "$(grep -c '"degree":[[:space:]]*3,' "$work/degree.json") $(grep -c '"degree"' "$work/degree.json")" = "1 1" ] || complain "no degree in one row alone"

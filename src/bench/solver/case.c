@@ -77,13 +77,6 @@ static md_status observe_shifts(void *user, int iteration, double residual) {
   return MD_OK;
 }
 
-static md_status note_condensate(solve *s) {
-  double estimates[MD_MAX_RHS];
-  MD_TRY(md_chiral_condensate(s->bench->context, s->b, s->x, estimates));
-  s->f.condensate = estimates[0];
-  return MD_OK;
-}
-
 static int rhs_block(solve *s) {
   return md_solver_at_once(iterating(s), s->c->request.n_rhs);
 }
@@ -125,6 +118,7 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
   md_memory_return_to(s->bench->context, mark);
   if (status == MD_OK && !md_counts(s->bench->context)) {
     s->f.iterations += result.iterations;
+    s->f.ran_out = s->f.ran_out || (!result.converged && result.iterations >= max_iterations);
     s->of_parts += of_parts(&result, rhs_block(s));
     s->f.residual = fmax(s->f.residual, result.relative_residual);
     s->seconds += result.seconds;
@@ -132,7 +126,6 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
     s->f.choice = result.choice;
   }
   md_solver_result_free(&result);
-  if (status == MD_OK && !md_counts(s->bench->context)) status = note_condensate(s);
   return status;
 }
 
@@ -156,8 +149,12 @@ static md_status run_multishift(solve *s, int max_iterations) {
     s->seconds = result.seconds;
     s->f.flops = 1e9 * result.gflops * result.seconds;
     for (int k = 0; k < result.n_shifts; k++) {
-      s->f.residual = fmax(s->f.residual, result.shifts[k].relative_residual);
-      s->f.refine_iterations += result.shifts[k].refine_iterations;
+      const md_shift_result *shift = &result.shifts[k];
+      s->f.residual = fmax(s->f.residual, shift->relative_residual);
+      s->f.refine_iterations += shift->refine_iterations;
+      s->f.ran_out =
+          s->f.ran_out || (!shift->converged && (shift->iterations >= max_iterations ||
+                                                 shift->refine_iterations >= max_iterations));
     }
   }
   md_multishift_result_free(&result);
@@ -336,6 +333,7 @@ static md_status measure(solve *s) {
   int n = 0;
   double *samples = NULL,
          *loops = NULL; /* of a repetition: its seconds, what share was iterations */
+  double estimates[MD_MAX_RHS] = {0.0};
   double worst = 0.0, in_hops_s = 0.0, timed_s = 0.0, joules = 0.0, told_s = 0.0;
   int64_t before[2] = {0};
   md_energy start;
@@ -362,6 +360,10 @@ static md_status measure(solve *s) {
   }
   md_sensors_end(context, sensors, status == MD_OK ? &told : NULL);
   if (status == MD_OK) add_energy(context, &start, &joules);
+  if (status == MD_OK && s->c->kind < MD_BENCH_DEFLATED) {
+    status = md_chiral_condensate(context, s->b, s->x, estimates);
+    f->condensate = estimates[0];
+  }
   for (int d = 0; d < 2 && status == MD_OK; d++) {
     double hop_s = 0.0;
     const double hops = dirac[d] ? (double)(dirac[d]->hops - before[d]) : 0.0;
@@ -376,7 +378,6 @@ static md_status measure(solve *s) {
     f->transport = md_halo_transport(iterating(s)->halo);
     f->packing_reason = iterating(s)->packing_reason;
     f->inner_reason = s->inner_reason;
-    if (s->c->kind >= MD_BENCH_DEFLATED) f->condensate = NAN;
     f->residual = worst;
     f->joules = joules / n;
     f->sensors = told;
@@ -483,9 +484,7 @@ static md_status add(md_solver_bench *bench, const md_solver_case *c, const md_s
   const int n = c->request.n_rhs;
   const bool converged = f->residual <= bench->tolerance;
   if (!converged) bench->missed++;
-  bench->ran_out =
-      bench->ran_out || (!converged && (f->iterations >= bench->max_iterations ||
-                                        f->refine_iterations >= bench->max_iterations));
+  bench->ran_out = bench->ran_out || f->ran_out;
   if (converged && bench->reference_s == 0.0) bench->reference_s = f->seconds.median / n;
   add_row(bench, c, f, converged ? bench->reference_s / (f->seconds.median / n) : NAN);
   add_choice(bench, c, f);

@@ -93,13 +93,14 @@ typedef struct md_solver_figures {
   int rhs_block;                     /* right-hand sides that are solved at once */
   int iterations, refine_iterations; /* of the right-hand side that took longest; over the shifts */
   int double_iterations;             /* of refined multi-shift: the first ones, in double */
+  bool ran_out;                      /* of iterations, and missed the tolerance so */
   double residual;                   /* largest true one */
   md_statistics seconds;             /* of a solve */
   int repetitions;
   double timed_s;     /* of all repetitions */
   double flops;       /* of the hops of a solve */
   double iteration_s; /* between reported iterations; NaN for fewer than two */
-  double condensate;  /* Re <b, x> / V of the first right-hand side; NaN: shifted solves */
+  double condensate;  /* Re <b, x> / V of the first right-hand side; NaN: DEFLATED and behind it */
   double joules;      /* of a solve, as far as processors and GPUs tell (base/energy.h); else NaN */
   md_readings sensors;     /* while the repetitions ran */
   double operator_share;   /* hops times the time of a plain one over the seconds */
