@@ -13,19 +13,15 @@
  * those of A = m^2 - Deo Doe as far as they are known. The bound by the condition number does not
  * do: CG finds the lowest modes by itself as it goes on, and modes that are taken out spare it
  * less than that bound says. */
-typedef struct cg_spectrum {
-  const double *low; /* the lowest eigenvalues of -Deo Doe, rising */
-  int count;
-  md_eigen_density density; /* of all of them */
-  double unknowns;          /* their number */
-} cg_spectrum;
-
 typedef struct cg_estimate {
-  int iterations; /* `most` where the tolerance is not reached before */
+  int iterations; /* MOST where the tolerance is not reached before */
   double first;   /* the residual that they begin with, as norm(b - M x) / norm(b) */
 } cg_estimate;
 
-enum { CELLS = 3000 }; /* of the spectrum above the known modes: finer than CG can tell apart */
+enum {
+  CELLS = 3000, /* of the spectrum above the known modes: finer than CG can tell apart */
+  MOST = 100000 /* iterations of an estimate */
+};
 
 /* Eigenvalues of -Deo Doe below the square of `mu`, by a straight line between neighbouring knots:
  * in mu, as the density of the Dirac operator's eigenvalues is even near its lower end. */
@@ -40,18 +36,23 @@ static void add_knot(counts *c, double mu, double below) {
   c->below[c->knots++] = below;
 }
 
+static double unknowns_of(const md_solver_bench *bench) {
+  return (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS);
+}
+
 /* From the last mode on. A Ritz value stands for its share of the unknowns, half of it below. */
-static counts counts_of(const cg_spectrum *s) {
-  const md_eigen_density *d = &s->density;
+static counts counts_of(const md_solver_bench *bench) {
+  const md_eigen_density *d = &bench->density;
+  const double unknowns = unknowns_of(bench);
   counts c = {.knots = 0};
   double sum = 0.0;
-  add_knot(&c, sqrt(fmax(s->low[s->count - 1], 0.0)), s->count);
+  add_knot(&c, sqrt(md_modes_last(&bench->modes)), bench->modes.count);
   for (int i = 0; i < d->nodes; i++) {
-    const double below = (sum + 0.5 * d->share[i]) * s->unknowns;
+    const double below = (sum + 0.5 * d->share[i]) * unknowns;
     sum += d->share[i];
     if (d->value[i] > 0.0) add_knot(&c, sqrt(d->value[i]), below);
   }
-  add_knot(&c, 1.001 * c.mu[c.knots - 1], s->unknowns);
+  add_knot(&c, 1.001 * c.mu[c.knots - 1], unknowns);
   return c;
 }
 
@@ -64,10 +65,11 @@ static double count_below(const counts *c, double mu) {
 
 /* Numbers of the diagonal matrix, and how many of A's each stands for; returns how many there are:
  * the known modes, then one for each cell or, where they are rarer, for each eigenvalue. */
-static int fill(const cg_spectrum *s, double *value, double *weight) {
-  const counts c = counts_of(s);
+static int fill(const md_solver_bench *bench, double *value, double *weight) {
+  const counts c = counts_of(bench);
+  const md_modes *low = &bench->modes;
   int n = 0;
-  for (; n < s->count; n++) value[n] = fmax(s->low[n], 0.0), weight[n] = 1.0;
+  for (; n < low->count; n++) value[n] = fmax(low->values[n], 0.0), weight[n] = 1.0;
   if (c.knots < 2) return n;
   const double first = c.mu[0], cell = (c.mu[c.knots - 1] - first) / CELLS;
   double waiting = 0.0;
@@ -82,10 +84,10 @@ static int fill(const cg_spectrum *s, double *value, double *weight) {
 }
 
 /* CG on the diagonal matrix a from the residual r; work is as long. */
-static int iterate(int n, const double *a, double *r, double *p, double target2, int most) {
+static int iterate(int n, const double *a, double *r, double *p, double target2) {
   double r2 = 0.0;
   for (int i = 0; i < n; i++) p[i] = r[i], r2 += r[i] * r[i];
-  for (int k = 0; k < most; k++) {
+  for (int k = 0; k < MOST; k++) {
     double pap = 0.0, next2 = 0.0;
     if (r2 <= target2) return k;
     for (int i = 0; i < n; i++) pap += a[i] * p[i] * p[i];
@@ -97,28 +99,28 @@ static int iterate(int n, const double *a, double *r, double *p, double target2,
     for (int i = 0; i < n; i++) p[i] = r[i] + next2 / r2 * p[i];
     r2 = next2;
   }
-  return most;
+  return MOST;
 }
 
 /* For a random source on all sites, of which the `removed` lowest modes have been solved for, to
  * norm(b - M x) <= tolerance norm(b). The same on all ranks. Local. */
-static md_status estimate_cg(md_context *context, const cg_spectrum *spectrum, int removed,
-                             double mass, double tolerance, int most, cg_estimate *estimate) {
-  const size_t room = (size_t)spectrum->count + CELLS, bytes = 4 * room * sizeof(double);
+static md_status estimate_cg(const md_solver_bench *bench, int removed, double mass,
+                             cg_estimate *estimate) {
+  const size_t room = (size_t)bench->modes.count + CELLS, bytes = 4 * room * sizeof(double);
   double *a = malloc(bytes), first2 = 0.0;
-  if (!a) return md_fail_memory(context, bytes, "an estimate of iterations");
+  if (!a) return md_fail_memory(bench->context, bytes, "an estimate of iterations");
   double *weight = a + room, *r = weight + room, *p = r + room;
-  const int n = fill(spectrum, a, weight);
+  const int n = fill(bench, a, weight);
   /* A random b has one unit in every eigenvector of both parities; s = m b_e - Deo b_o then has
    * m^2 + lambda, and |r| of the even sites is m times that of M. */
-  const double b2 = 2.0 * spectrum->unknowns, unit2 = mass * mass * b2;
+  const double b2 = 2.0 * unknowns_of(bench), unit2 = mass * mass * b2;
   for (int i = 0; i < n; i++) {
     a[i] += mass * mass;
     r[i] = i < removed ? 0.0 : sqrt(weight[i] * a[i]);
     first2 += r[i] * r[i];
   }
   estimate->first = sqrt(first2 / unit2);
-  estimate->iterations = iterate(n, a, r, p, tolerance * tolerance * unit2, most);
+  estimate->iterations = iterate(n, a, r, p, bench->tolerance * bench->tolerance * unit2);
   free(a);
   return MD_OK;
 }
@@ -223,14 +225,14 @@ typedef struct forecast {
 static double fall_of(const md_solver_bench *bench, const md_solver_case *c, bool on_host,
                       double norm) {
   const md_modes *modes = &bench->modes;
-  const double unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS);
   const double least = c->mass * c->mass, spread = norm * norm;
   const double kappa = md_low_modes_kappa(modes, least, least + spread);
   if (c->request.precision == MD_DOUBLE)
     return fmin(0.01, md_low_modes_noise(modes, kappa, spread, 0.0));
   const double roundoff = md_precision_roundoff(c->request.precision);
   const double noise = md_update_noise(kappa, roundoff);
-  const bool deflates = md_update_deflates(on_host, noise, kappa, bench->tolerance, unknowns);
+  const bool deflates =
+      md_update_deflates(on_host, noise, kappa, bench->tolerance, unknowns_of(bench));
   const double factor = md_update_factor(deflates, noise);
   const double low = MD_UPDATE_LOW_NOISE * md_low_modes_noise(modes, kappa, spread, roundoff);
   return fmin(factor, low / (MD_UPDATE_LOW * factor));
@@ -240,17 +242,9 @@ static double fall_of(const md_solver_bench *bench, const md_solver_case *c, boo
  * projection at the beginning and after each fall. */
 static md_status foresee(const md_solver_bench *bench, const md_solver_case *c,
                          const md_solver_figures *f, double cg_s, forecast *will) {
-  enum { MOST = 100000 };
-  md_context *context = bench->context;
-  const md_modes *modes = &bench->modes;
-  const cg_spectrum spectrum = {
-      .low = modes->values,
-      .count = modes->count,
-      .density = bench->density,
-      .unknowns = (double)md_eigen_unknowns(bench->links->geometry, MD_FERMION_REALS)};
   cg_estimate plain, deflated;
-  MD_TRY(estimate_cg(context, &spectrum, 0, c->mass, bench->tolerance, MOST, &plain));
-  MD_TRY(estimate_cg(context, &spectrum, modes->count, c->mass, bench->tolerance, MOST, &deflated));
+  MD_TRY(estimate_cg(bench, 0, c->mass, &plain));
+  MD_TRY(estimate_cg(bench, bench->modes.count, c->mass, &deflated));
   const double fall = fall_of(bench, c, f->backend->space == MD_HOST, f->norm);
   will->iterations = (double)deflated.iterations / plain.iterations;
   will->projections = 1 + (int)fmax(log(bench->tolerance / deflated.first) / log(fall), 0.0);
