@@ -323,7 +323,8 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
     MD_TRY(md_vectors_check(context, format, md_vectors_precision(format), (int)r->modes, true));
   MD_TRY(md_run_check(context, "eigen", &r->run));
   MD_TRY(check_spins(context, r));
-  MD_TRY(md_options_need(context, options, COUNT, "store", format != NULL, "--output MODES.h5"));
+  MD_TRY(
+      md_options_need(context, options, COUNT, "force|store", format != NULL, "--output MODES.h5"));
   MD_TRY(md_options_need(context, options, COUNT, "store", !other, "an --output in HDF5"));
   if (other) r->store = md_precision_name(md_vectors_precision(format));
   return MD_OK;

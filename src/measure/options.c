@@ -240,9 +240,14 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       "the condensate. What is done stays in --output, whatever ends the run. docs/study.md",
       "minidirac measure --lattices 'inputs/beta5.7*' --masses 0.05,0.1 --sources "
       "'point:0,0,0,0 random:1' --output study.h5"};
-  MD_TRY(md_options_read(context, &text, options, sizeof options / sizeof *options, &o->run.common,
-                         argc, argv));
+  const int count = sizeof options / sizeof *options;
+  bool random = false;
+  MD_TRY(md_options_read(context, &text, options, count, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
+  for (int i = 0; i < o->sources.count; i++)
+    random = random || md_source_is_random(&o->sources.source[i]);
+  MD_TRY(md_options_need(context, options, count, "vectors", random,
+                         "a random source among --sources"));
   MD_TRY(check(context, o));
   return write_settings(context, o);
 }

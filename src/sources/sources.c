@@ -303,6 +303,11 @@ md_status md_momenta_parse(md_context *context, const char *label, const char *t
                 fill_up_to((int)most, list)
           : read_lists(text, 3, -LARGEST, LARGEST, MD_MOMENTA_MOST, list->n[0], &list->count) ==
                 MD_NUMBER_OK;
+  for (int q = 0; read && q < list->count; q++)
+    for (int k = 0; k < q; k++)
+      if (memcmp(list->n[q], list->n[k], sizeof list->n[q]) == 0)
+        return md_fail(context, MD_INPUT, "%s must differ, %d,%d,%d is there twice", label,
+                       list->n[q][0], list->n[q][1], list->n[q][2]);
   if (read) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "%s must be a list X,Y,Z;X,Y,Z;... of 1 to %d momenta, integers from %d to %d, or "

@@ -83,11 +83,11 @@ on 1 $study --sources "$sources" --output r.h5 --resume --json r.json || complai
 [ "$(numbers r.json)" = "$(numbers a.json)" ] || complain "resumed: other bits"
 on 2 $study --sources "$sources" --output r.h5 --resume --json r.json || complain "resume of what is done: exit $?"
 [ "$(key measured r.json)" = 0 ] && [ "$(numbers r.json)" = "$(numbers a.json)" ] || complain "a study that is done"
-refuses 2 'r.h5 must belong to this study' 2 $study --sources point:0,0,0,0 --output r.h5 --resume
+refuses 2 'r.h5 must belong to this study' 2 $study --sources 'point:0,0,0,0 random:1' --output r.h5 --resume
 refuses 2 'r.h5 has results of cfg1.h5, which is not in --lattices' 1 measure --lattices cfg3.h5 ${study#*.h5} --sources "$sources" --output r.h5 --resume
-refuses 2 'replaces no file, but r.h5 is there; go on with it by --resume' 2 $study --output r.h5
+refuses 2 'replaces no file, but r.h5 is there; go on with it by --resume' 2 $study --sources "$sources" --output r.h5
 printf 'no HDF5' >broken.h5
-refuses 2 'broken.h5' 2 $study --output broken.h5 --resume
+refuses 2 'broken.h5' 2 $study --sources "$sources" --output broken.h5 --resume
 
 # A signal after the first lattice: it stays, and the rest follows. mpirun passes SIGUSR1 on.
 slow="measure --lattices cfg*.h5 --masses 0.005 --sources random:1 --vectors 48 --rhs 4 --quiet"
@@ -320,6 +320,8 @@ refuses 2 '--masses must differ' 1 measure --lattices cfg1.h5 --masses 0.1,0.1 -
 refuses 2 'must lie on the lattice, 0 to 7 in direction t, got 8' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 wall:8' --output x.h5
 refuses 2 'none of the --actions takes --u0' 1 $one --lattices cfg1.h5 --u0 0.8 --output x.h5
 refuses 2 'goes without --inner' 1 $one --lattices cfg1.h5 --solver multishift --inner single --output x.h5
+refuses 2 '--vectors has no effect without a random source among --sources' 2 $one --lattices cfg1.h5 --vectors 4 --output x.h5
+refuses 2 '--momenta must differ, 1,0,0 is there twice' 1 $one --lattices cfg1.h5 --momenta '1,0,0;0,0,0;1,0,0' --output x.h5
 refuses 2 '--sources must name a source' 2 measure --masses 0.5 --lattices cfg1.h5 --sources ' ' --output x.h5
 refuses 2 'sources must be one of point' 1 measure --lattices cfg1.h5 --masses 0.1 --sources 'wall:1 walls:2' --output x.h5
 for groups in 1 2; do
