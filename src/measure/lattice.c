@@ -48,12 +48,6 @@ md_backend_request md_study_batch(md_context *context, const md_study_options *o
   return request;
 }
 
-md_status md_study_backend(md_context *context, const md_study_options *o, int action,
-                           const md_backend **backend) {
-  const md_backend_request request = md_study_request(o, action);
-  return md_backend_find(context, o->run.backend, &request, backend);
-}
-
 static md_status load(md_context *context, const md_study *s, int lattice, loaded *l,
                       md_lattice_sums *sums) {
   const md_link_kind kind = MD_LINKS_THIN;
@@ -116,12 +110,13 @@ static md_status read_modes(md_context *context, const md_study *s, int lattice,
 static md_status measure_action(md_context *context, const md_study *s, int lattice,
                                 const loaded *l, int action, double *record) {
   const md_physics_options physics = md_study_physics(&s->options, action);
+  const md_backend_request request = md_study_request(&s->options, action);
   const md_backend *backend;
   md_gauge made[MD_MOST_LINK_FIELDS] = {0};
   md_study_links links = {.action = action, .field = &l->thin};
   md_modes modes = {0};
   memcpy(&links.key, &l->info.observables.plaquette, sizeof links.key);
-  MD_TRY(md_study_backend(context, &s->options, action, &backend));
+  MD_TRY(md_backend_find(context, s->options.run.backend, &request, &backend));
   const md_smear_request smear = md_physics_smear(&physics, backend->space);
   md_status status = MD_OK;
   if (s->options.deflate) {

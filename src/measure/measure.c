@@ -24,7 +24,8 @@ typedef struct outcome {
   char message[1024];
   double record[];
 } outcome;
-_Static_assert(sizeof(outcome) % sizeof(long long) == 0 && sizeof(double) == sizeof(long long),
+_Static_assert(sizeof(outcome) % sizeof(long long) == 0 && sizeof(double) == sizeof(long long) &&
+                   sizeof(outcome) <= MD_STUDY_HEAD_MOST * sizeof(long long),
                "bits are added as integers");
 
 static size_t outcome_bytes(const md_study_run *r) {

@@ -10,6 +10,7 @@ enum {
   MD_STUDY_SOURCES_MOST = 16,
   MD_STUDY_NAME_BYTES = 256,
   MD_STUDY_SETTINGS_BYTES = 4096,
+  MD_STUDY_HEAD_MOST = 256, /* numbers that go before a record when groups tell what they found */
   MD_STUDY_CHECKSUM = 64
 };
 
@@ -100,16 +101,13 @@ static inline int md_study_momenta(const md_study *s) {
 static inline int md_study_case(const md_study *s, int action, int mass, int source) {
   return (action * s->options.masses.count + mass) * s->options.sources.count + source;
 }
-/* The physics of one of the actions, the request that its operators are made by, and the backend
- * that serves it. The last is collective. */
+/* The physics of one of the actions, and the request that its operators are made by. */
 md_physics_options md_study_physics(const md_study_options *options, int action);
 md_backend_request md_study_request(const md_study_options *options, int action);
 /* The same of a batch on ranks with these extents: fewer right-hand sides, where a backend takes
  * these faster (md_solver_part_request). Collective. */
 md_backend_request md_study_batch(md_context *context, const md_study_options *options, int action,
                                   const int *local);
-md_status md_study_backend(md_context *context, const md_study_options *options, int action,
-                           const md_backend **backend);
 
 /* For its lattices, as deep as the deepest action needs, with rank grids as the backend of the
  * first action likes them. Collective. */
@@ -122,7 +120,9 @@ md_status md_study_options_read(md_context *context, md_study_options *options, 
 /* A whole study by the words of a command line, argv[0] being "measure"; without md_interrupt_catch
  * before it no signal ends it early. As md_command_measure. Collective. */
 md_status md_study_by_words(md_context *context, int argc, char **argv);
-/* Lays out the records for the dims and allocates them, all NaN. Local. */
+/* Lays out the records for the dims; MD_INPUT for more than the groups can add up. Local. */
+md_status md_study_records_lay_out(md_context *context, md_study *study);
+/* The same, and allocates them, all NaN. Local. */
 md_status md_study_records_create(md_context *context, md_study *study);
 /* The lattices that are done as the file of --output, which is replaced as a whole. Collective. */
 md_status md_study_save(md_context *context, md_study *study);

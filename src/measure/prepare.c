@@ -318,9 +318,13 @@ static md_status choose_inner(md_study_run *r) {
   return MD_OK;
 }
 
-/* The most that any action needs. */
+/* The most that any action needs, and the results of all lattices, which rank 0 has once more when
+ * it writes them, and every rank when they are read. */
 static md_status require_memory(md_study_run *r) {
+  md_study *s = &r->study;
   md_memory_need most = {0}, need;
+  MD_TRY(md_agree(r->whole, md_study_records_lay_out(r->whole, s)));
+  const int64_t records = (int64_t)s->lattices * s->record * (int64_t)sizeof *s->records;
   md_status status = choose_inner(r);
   for (int a = 0; a < r->study.options.actions.count && status == MD_OK; a++) {
     planned p = {r, a};
@@ -330,6 +334,7 @@ static md_status require_memory(md_study_run *r) {
   if (status != MD_OK && r->group != r->whole) /* told by the group */
     snprintf(r->whole->message, sizeof r->whole->message, "%s", r->group->message);
   MD_TRY(md_agree(r->whole, status));
+  most.host += s->options.resume || r->whole->rank == 0 ? 2 * records : records;
   return md_memory_require(r->whole, &most, "measure");
 }
 

@@ -102,12 +102,12 @@ static md_status describe_sources(work *w, uint64_t key) {
 static md_status allocate(work *w) {
   const size_t all = (size_t)w->s->options.masses.count * (size_t)w->vectors;
   w->vector = malloc((size_t)w->vectors * sizeof *w->vector);
-  w->correlator = malloc(all * (size_t)w->row * sizeof *w->correlator);
   w->found = malloc(all * FOUND * sizeof *w->found);
   w->room = malloc((size_t)w->width * (size_t)w->s->dims[MD_T] * sizeof *w->room);
-  return w->vector && w->correlator && w->found && w->room
-             ? MD_OK
-             : md_fail_memory(w->context, all * (size_t)w->row * sizeof(double), "correlators");
+  if (!w->vector || !w->found || !w->room)
+    return md_fail_memory(w->context, all * FOUND * sizeof *w->found, "what solves come to");
+  return md_allocate(w->context, all * (size_t)w->row * sizeof *w->correlator, "correlators",
+                     (void **)&w->correlator);
 }
 
 /* The window's sum of each right-hand side. */

@@ -4,6 +4,7 @@
 #include "io/attribute.h"
 #include "measure/measure.h"
 
+#include <limits.h>
 #include <math.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,15 +67,26 @@ static md_array shape_of(const md_study *s, int field, int lattices) {
   return a;
 }
 
-md_status md_study_records_create(md_context *context, md_study *s) {
-  s->record = 0;
+md_status md_study_records_lay_out(md_context *context, md_study *s) {
+  int64_t record = 0;
   for (int f = 0; f < MD_STUDY_FIELDS; f++) {
     const md_array shape = shape_of(s, f, 1);
-    s->start[f] = s->record;
-    s->length[f] = 1;
-    for (int d = 1; d < shape.rank; d++) s->length[f] *= (int)shape.extent[d];
-    s->record += s->length[f];
+    int64_t length = 1;
+    for (int d = 1; d < shape.rank; d++) length *= shape.extent[d];
+    s->start[f] = (int)record;
+    s->length[f] = (int)length;
+    record += length;
   }
+  s->record = (int)record;
+  if (s->options.groups * (record + MD_STUDY_HEAD_MOST) <= INT_MAX) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "results of the lattices that --groups measure at once must be less than 2^31 "
+                 "numbers, got %lld times %lld; take fewer groups, momenta, masses or sources",
+                 s->options.groups, (long long)record);
+}
+
+md_status md_study_records_create(md_context *context, md_study *s) {
+  MD_TRY(md_study_records_lay_out(context, s));
   const size_t count = (size_t)s->lattices * (size_t)s->record;
   s->records = malloc(count * sizeof *s->records);
   if (!s->records) return md_fail_memory(context, count * sizeof *s->records, "results");
@@ -177,8 +189,9 @@ static md_status write_arrays(md_context *context, const md_study *s, const md_a
 
 md_status md_study_save(md_context *context, md_study *s) {
   int done = 0;
-  md_array array[ARRAYS];
+  md_array array[ARRAYS] = {0};
   void *data = NULL;
+  const bool writes = context->rank == 0;
   for (int k = 0; k < s->lattices; k++) done += md_study_has(s, k);
   if (done == 0) {
     if (s->stale)
@@ -188,8 +201,9 @@ md_status md_study_save(md_context *context, md_study *s) {
               s->options.output);
     return MD_OK;
   }
-  md_status status = md_agree(context, create_arrays(context, s, done, array, &data));
-  for (int k = 0, place = 0; k < s->lattices && status == MD_OK; k++)
+  md_status status =
+      md_agree(context, writes ? create_arrays(context, s, done, array, &data) : MD_OK);
+  for (int k = 0, place = 0; k < s->lattices && writes && status == MD_OK; k++)
     if (md_study_has(s, k)) move(s, k, array, place++, false);
   if (status == MD_OK) status = write_arrays(context, s, array, done);
   s->saved = s->saved || status == MD_OK;
