@@ -159,9 +159,8 @@ static md_status time_sizes(md_context *context, const md_reals *sizes, md_space
                             int repetitions, md_report *report, cJSON *rows) {
   double largest = 0.0, copy = NAN, gbytes;
   for (int i = 0; i < sizes->count; i++) largest = fmax(largest, sizes->value[i]);
-  const int64_t bytes = (int64_t)(1e6 * largest);
   md_memory_need need = {0};
-  *(space == MD_DEVICE ? &need.device : &need.host) = bytes;
+  *(space == MD_DEVICE ? &need.device : &need.host) = (int64_t)(1e6 * largest);
   MD_TRY(md_memory_require(context, &need, "bench copy"));
   md_stream_bench_head(context);
   for (int i = 0; i < sizes->count; i++)

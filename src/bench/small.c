@@ -4,6 +4,7 @@
 #include "base/device.h"
 #include "base/interrupt.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "base/options.h"
 #include "base/progress.h"
 #include "base/random_math.h"
@@ -14,6 +15,7 @@
 #include "bench/gemm/case.h"
 #include "gemm/local.h"
 
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -93,7 +95,8 @@ static md_status make_matrices(bench *b) {
   b->ld = work == MD_SMALL_SHIFT ? (n + MD_SHIFT + 31) / 32 * 32 : m; /* 128 bytes */
   const int64_t rows = work == MD_SMALL_SHIFT ? m : n;
   const bool transposes = work == MD_SMALL_TRANSPOSE, multiplies = work == MD_SMALL_GEMV;
-  MD_TRY(md_bench_memory_check(b->context, 2.0 * MD_SMALL_BYTES * (double)rows * (double)b->ld));
+  const double bytes = fmin(2.0 * MD_SMALL_BYTES * (double)rows * (double)b->ld, 0x1p60);
+  MD_TRY(md_memory_check(b->context, (size_t)bytes, "bench with matrices of this size"));
   MD_TRY(make(b, IN, rows, b->ld));
   MD_TRY(make(b, OUT,
               transposes   ? m

@@ -19,12 +19,6 @@ typedef struct settings {
   bool ignore_checksum;
 } settings;
 
-static md_status bench_backends(md_dirac_bench *bench, const settings *s) {
-  for (int k = 0; k < s->backend.count; k++)
-    MD_TRY(md_dirac_bench_backend(bench, md_backends()[s->backend.value[k]], &s->list));
-  return MD_OK;
-}
-
 static void say_head(const md_dirac_bench *bench, const settings *s) {
   md_context *context = bench->context;
   const md_action action = bench->links->action;
@@ -99,8 +93,9 @@ static md_status time_backends(md_dirac_bench *bench, const settings *s, const i
   if (status == MD_OK) {
     md_action_links_say(bench->context, bench->physics, &links);
     say_head(bench, s);
-    status = bench_backends(bench, s);
   }
+  for (int k = 0; k < s->backend.count && status == MD_OK; k++)
+    status = md_dirac_bench_backend(bench, md_backends()[s->backend.value[k]], &s->list);
   md_dirac_bench_close(bench);
   md_action_links_destroy(&links);
   return status;

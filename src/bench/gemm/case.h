@@ -19,8 +19,6 @@ typedef struct md_gemm_shapes {
 /* "AxB" or "AxBxC" (count = 2, 3) with every number at least 1; `label` begins the message. */
 md_status md_gemm_sizes_read(md_context *context, const char *label, const char *text, int count,
                              int64_t *sizes);
-/* MD_ENVIRONMENT when this machine has less memory than `bytes`. Local. */
-md_status md_bench_memory_check(md_context *context, double bytes);
 
 /* How products are run, checked and timed. */
 typedef struct md_gemm_settings {

@@ -1,8 +1,6 @@
-#include "base/memory_need.h"
 #include "base/text.h"
 #include "bench/gemm/case.h"
 
-#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -84,10 +82,6 @@ static md_status read_shapes(md_context *context, const char *label, const char 
 static md_status read_depths(md_context *context, const char *label, const char *text,
                              void *target) {
   return read_words(context, label, text, 1, target);
-}
-
-md_status md_bench_memory_check(md_context *context, double bytes) {
-  return md_memory_check(context, (size_t)fmin(bytes, 0x1p60), "bench with matrices of this size");
 }
 
 static const md_command_text TEXT = {
