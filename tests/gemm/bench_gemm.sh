@@ -20,7 +20,7 @@ refuses 2 "no variant" 1 bench gemm --kernels cpu_tiled:4x4
 refuses 2 "takes inputs in" 1 bench gemm --kernels cpu_tiled --precision half
 refuses 2 "--precision must be one of" 1 bench gemm --precision quad
 refuses 2 "2x3 does not make 1 rank$" 1 bench gemm --process-grid 2x3
-refuses 2 "process grid 3000000000x1 does not make 1 rank$" 1 bench gemm --process-grid 3000000000x1
+refuses 2 "process grid must hold every rank once: 3000000000x1 does not make 1 rank$" 1 bench gemm --process-grid 3000000000x1
 refuses 2 "--block takes" 1 bench gemm --block 0x4
 refuses 2 "none of them empty" 1 bench gemm --shapes 4x4x4,
 refuses 2 "summa takes sizes up to" 1 bench gemm --kernels summa --shapes 8x8x8,2200000000x1x1 --baseline off
