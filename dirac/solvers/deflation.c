@@ -11,12 +11,13 @@ static const double none[MD_MAX_RHS];
 typedef double complex coefficients[MD_MAX_RHS];
 
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
-                              const md_field_shape *shape, double most, md_deflation *deflation) {
-  *deflation = (md_deflation){.n_rhs = shape->n_rhs, .most = most};
+                              const md_field_shape *shape, int kept, double most,
+                              md_deflation *deflation) {
+  *deflation = (md_deflation){.n_rhs = shape->n_rhs, .kept = kept, .most = most};
   const size_t n = (size_t)shape->n_rhs;
   deflation->gram = calloc(n, sizeof *deflation->gram);
   if (!deflation->gram) return md_fail_memory(context, n * sizeof *deflation->gram, "deflation");
-  for (int i = 0; i < MOST; i++) {
+  for (int i = 0; i <= kept; i++) {
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &deflation->w[i]));
     MD_TRY(md_field_create(context, geometry, shape, MD_EVEN, &deflation->a_w[i]));
   }
@@ -83,47 +84,47 @@ static bool smallest_eigenvector(int n, const double complex gram[MOST][MOST], d
 
 /* v of the reflection 1 - 2 v v^H that turns the smallest eigenvector of the Gram matrix into the
  * last unit vector; 0 where there is none. */
-static void reflection(const double complex gram[MOST][MOST], double complex v[MOST]) {
+static void reflection(int n, const double complex gram[MOST][MOST], double complex *v) {
   double norm2 = 0.0;
-  memset(v, 0, MOST * sizeof *v);
-  if (!smallest_eigenvector(MOST, gram, v)) {
-    memset(v, 0, MOST * sizeof *v);
+  memset(v, 0, (size_t)n * sizeof *v);
+  if (!smallest_eigenvector(n, gram, v)) {
+    memset(v, 0, (size_t)n * sizeof *v);
     return;
   }
-  const double last = cabs(v[MOST - 1]);
-  v[MOST - 1] += last > 0.0 ? v[MOST - 1] / last : 1.0;
-  for (int i = 0; i < MOST; i++) norm2 += creal(v[i] * conj(v[i]));
-  for (int i = 0; i < MOST; i++) v[i] /= sqrt(norm2);
+  const double last = cabs(v[n - 1]);
+  v[n - 1] += last > 0.0 ? v[n - 1] / last : 1.0;
+  for (int i = 0; i < n; i++) norm2 += creal(v[i] * conj(v[i]));
+  for (int i = 0; i < n; i++) v[i] /= sqrt(norm2);
 }
 
 /* columns (1 - 2 v v^H) but the last, which is overwritten. v[i][rhs]. */
-static void reflect(md_field columns[MOST], const coefficients v[MOST]) {
+static void reflect(int n, md_field *columns, const coefficients *v) {
   const int n_rhs = columns[0].n_rhs;
-  md_field *sum = &columns[MOST - 1];
+  md_field *sum = &columns[n - 1];
   coefficients a;
-  for (int r = 0; r < n_rhs; r++) a[r] = v[MOST - 1][r] - 1.0;
+  for (int r = 0; r < n_rhs; r++) a[r] = v[n - 1][r] - 1.0;
   add(1.0, 1, &a, sum, sum);
-  add(1.0, MOST - 1, v, columns, sum);
-  for (int i = 0; i < MOST - 1; i++) {
+  add(1.0, n - 1, v, columns, sum);
+  for (int i = 0; i < n - 1; i++) {
     for (int r = 0; r < n_rhs; r++) a[r] = conj(v[i][r]);
     add(-2.0, 1, &a, sum, &columns[i]);
   }
 }
 
-static void reflect_gram(double complex gram[MOST][MOST], const double complex v[MOST]) {
+static void reflect_gram(int n, double complex gram[MOST][MOST], const double complex *v) {
   double complex row[MOST], column[MOST];
-  for (int j = 0; j < MOST; j++) {
+  for (int j = 0; j < n; j++) {
     row[j] = 0.0;
-    for (int i = 0; i < MOST; i++) row[j] += conj(v[i]) * gram[i][j];
+    for (int i = 0; i < n; i++) row[j] += conj(v[i]) * gram[i][j];
   }
-  for (int i = 0; i < MOST; i++)
-    for (int j = 0; j < MOST; j++) gram[i][j] -= 2.0 * v[i] * row[j];
-  for (int i = 0; i < MOST; i++) {
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) gram[i][j] -= 2.0 * v[i] * row[j];
+  for (int i = 0; i < n; i++) {
     column[i] = 0.0;
-    for (int j = 0; j < MOST; j++) column[i] += gram[i][j] * v[j];
+    for (int j = 0; j < n; j++) column[i] += gram[i][j] * v[j];
   }
-  for (int i = 0; i < MOST; i++)
-    for (int j = 0; j < MOST; j++) gram[i][j] -= 2.0 * column[i] * conj(v[j]);
+  for (int i = 0; i < n; i++)
+    for (int j = 0; j < n; j++) gram[i][j] -= 2.0 * column[i] * conj(v[j]);
 }
 
 /* The last direction becomes conjugate to the others and of unit A-norm; its norm is not above
@@ -161,18 +162,18 @@ md_status md_deflation_insert(md_context *context, md_deflation *d) {
       d->gram[r][last][i] = conj(h[i][r]);
       d->gram[r][i][last] = h[i][r];
     }
-  if (last < MD_DEFLATION_KEPT) {
+  if (last < d->kept) {
     d->count++;
     return MD_OK;
   }
   for (int r = 0; r < d->n_rhs; r++) {
     double complex own[MOST];
-    reflection(d->gram[r], own);
-    reflect_gram(d->gram[r], own);
-    for (int i = 0; i < MOST; i++) v[i][r] = own[i];
+    reflection(last + 1, d->gram[r], own);
+    reflect_gram(last + 1, d->gram[r], own);
+    for (int i = 0; i <= last; i++) v[i][r] = own[i];
   }
-  reflect(d->w, v);
-  reflect(d->a_w, v);
+  reflect(last + 1, d->w, v);
+  reflect(last + 1, d->a_w, v);
   return MD_OK;
 }
 

@@ -11,21 +11,23 @@
  * so that the low modes gather (thick restart: A. Stathopoulos and K. Orginos, SIAM J. Sci. Comput.
  * 32 (2010) 439, arXiv:0707.0131, with solutions in place of their window of residuals).
  * Every right-hand side has directions of its own. */
-enum { MD_DEFLATION_KEPT = 8, MD_DEFLATION_MOST = MD_DEFLATION_KEPT + 1 };
+enum { MD_DEFLATION_KEPT = 16, MD_DEFLATION_MOST = MD_DEFLATION_KEPT + 1 };
 
 typedef struct md_deflation {
   double most;                                           /* about the largest eigenvalue of A */
   md_field w[MD_DEFLATION_MOST], a_w[MD_DEFLATION_MOST]; /* MD_SINGLE */
-  int count;                                             /* kept directions */
+  int kept, count; /* directions: most of them, those that it has */
   int n_rhs;
   /* <w_i, w_j> of each right-hand side. */
   double complex (*gram)[MD_DEFLATION_MOST][MD_DEFLATION_MOST];
 } md_deflation;
 
-/* Empty; even fields of `shape`, which must be MD_SINGLE. most: about the largest eigenvalue of A,
- * for guesses of sums. Destroy also after a failure. Local. */
+/* Empty; even fields of `shape`, which must be MD_SINGLE, for `kept` directions, at most
+ * MD_DEFLATION_KEPT, and one more. most: about the largest eigenvalue of A, for guesses of sums.
+ * Destroy also after a failure. Local. */
 md_status md_deflation_create(md_context *context, const md_geometry *geometry,
-                              const md_field_shape *shape, double most, md_deflation *deflation);
+                              const md_field_shape *shape, int kept, double most,
+                              md_deflation *deflation);
 void md_deflation_destroy(md_deflation *deflation);
 
 /* Takes in the direction that the caller has put into w[count] and A times it into a_w[count], of

@@ -62,9 +62,13 @@ static int always_saved(const mixed_cg *m) {
   return SAVED_FIELDS + (carrier(m) != NULL);
 }
 
+static int directions(const mixed_cg *m) {
+  return m->outer.a->factor ? MD_UPDATE_DIRECTIONS_OF_SPINS : MD_UPDATE_DIRECTIONS;
+}
+
 /* Pairs of directions that a state may have. */
 static int most_pairs(const mixed_cg *m) {
-  return m->deflates || m->may_deflate ? MD_DEFLATION_KEPT : 0;
+  return m->deflates || m->may_deflate ? directions(m) : 0;
 }
 
 static size_t gram_numbers(const mixed_cg *m) {
@@ -80,7 +84,7 @@ static md_status create_saved(mixed_cg *m) {
   *more = (md_cg_more){.field = {&m->x, &m->r, &m->p},
                        .most = first + 2 * most_pairs(m),
                        .numbers = (int)(SAVED_COUNTS + arrays + gram_numbers(m))};
-  for (int i = 0; i < MD_DEFLATION_KEPT; i++) {
+  for (int i = 0; i < most_pairs(m); i++) {
     more->field[first + 2 * i] = &m->deflation.w[i];
     more->field[first + 2 * i + 1] = &m->deflation.a_w[i];
   }
@@ -176,7 +180,8 @@ static md_field_shape wide_shape(const mixed_cg *m) {
 static md_status create_deflation(mixed_cg *m) {
   const md_field_shape wide = wide_shape(m);
   if (!m->a_p.data) MD_TRY(md_operator_field(m->context, m->inner, &m->a_p));
-  return md_deflation_create(m->context, m->inner->geometry, &wide, m->inner->most, &m->deflation);
+  return md_deflation_create(m->context, m->inner->geometry, &wide, directions(m), m->inner->most,
+                             &m->deflation);
 }
 
 static void deflate_from_now(mixed_cg *m) {
@@ -184,6 +189,7 @@ static void deflate_from_now(mixed_cg *m) {
   m->deflates = true;
   m->outer.factor = md_update_factor(true, 0.0);
   m->outer.roundoff = 0.0;
+  m->outer.often = MD_UPDATE_OFTEN;
 }
 
 static md_status count_deflation(md_context *context, void *user) {
@@ -241,7 +247,7 @@ static md_status hand_down(mixed_cg *m) {
   double one[MD_MAX_RHS];
   for (int r = 0; r < m->state->n_rhs; r++) one[r] = 1.0;
   /* Projections need it in single; a slot that only insertions use has room. */
-  md_field *r = m->deflates && m->narrow ? &m->deflation.w[MD_DEFLATION_KEPT] : &m->r;
+  md_field *r = m->deflates && m->narrow ? &m->deflation.w[directions(m)] : &m->r;
   MD_TRY(md_outer_hand_down(&m->outer, true, r));
   md_linear_zero(&m->x);
   m->lacking = 0;
@@ -406,6 +412,7 @@ static void set_rules(mixed_cg *m) {
   m->flexible = roundoff > 0x1p-10;
   m->outer.roundoff = a->factor && !m->deflates && !m->flexible ? roundoff : 0.0;
   m->outer.latest = md_update_latest(kappa, m->outer.factor);
+  m->outer.often = a->factor && m->deflates ? MD_UPDATE_OFTEN : 0;
   m->may_deflate = a->factor && !m->deflates;
   m->narrow = !m->flexible && (m->deflates || md_update_narrows(noise)) &&
               (a->factor || md_normal_fuses(m->inner, m->inner->precision));

@@ -151,7 +151,7 @@ static md_status take(md_outer *o) {
                      s->r_norm2[r], s->iteration, r);
     const double now = sqrt(s->r_norm2[r]);
     if (o->projected) o->best[r] = INFINITY; /* rounded modes leave more behind in high ones */
-    o->in_vain[r] = md_update_is_vain(now, o->best[r]) ? o->in_vain[r] + 1 : 0;
+    if (!o->early) o->in_vain[r] = md_update_is_vain(now, o->best[r]) ? o->in_vain[r] + 1 : 0;
     o->best[r] = fmin(o->best[r], now);
   }
   s->result.updates++;
@@ -223,5 +223,7 @@ bool md_outer_count(md_outer *o) {
   }
   s->result.history[s->iteration] = worst;
   s->result.interrupted = md_interrupted(o->context);
-  return far || all || o->since >= o->latest;
+  far = far || all || o->since >= o->latest;
+  o->early = !far && o->often > 0 && o->since >= o->often;
+  return far || o->early;
 }

@@ -69,6 +69,11 @@ static inline bool md_update_deflates(bool on_host, double noise, double kappa, 
   return coarse || md_update_is_small(kappa, tolerance, unknowns);
 }
 
+/* Directions that a solve deflates with: those of quarks without spin are as good as more, and the
+ * iterations until an update, whatever |r| is, of quarks with four spins, whose plateaus of |r|
+ * show several low modes; docs/solvers.md says why. */
+enum { MD_UPDATE_DIRECTIONS = 8, MD_UPDATE_DIRECTIONS_OF_SPINS = 16, MD_UPDATE_OFTEN = 128 };
+
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the
  * search direction is dropped, after most the right-hand side has stalled. */
 static inline bool md_update_is_vain(double now, double best) {
@@ -116,6 +121,8 @@ typedef struct md_outer {
   double factor;          /* by which |r| of a right-hand side falls until an update */
   double roundoff;        /* of iterations whose kappa is measured, which raises it; else 0 */
   int since, latest;      /* iterations since the last update; most of them */
+  int often;              /* an update comes after so many whatever |r| is; 0: it does not */
+  bool early;             /* the update that is due comes for that alone: not in vain */
   bool restarted;         /* from the present solution */
   /* One entry per right-hand side: */
   double norm2[MD_MAX_RHS];   /* recursive |r|^2 in units */

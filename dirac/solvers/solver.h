@@ -40,7 +40,7 @@ typedef struct md_solver_result {
 /* What a solver keeps from one iteration to the next beside the state's own fields and numbers, of
  * which it alone knows the meaning: fields of any precision and space, parity even. A saved state
  * has them all. */
-enum { MD_CG_MORE_FIELDS = 20 };
+enum { MD_CG_MORE_FIELDS = 36 };
 typedef struct md_cg_more {
   md_field *field[MD_CG_MORE_FIELDS]; /* borrowed, `most` of them */
   double *number;

@@ -6,7 +6,7 @@
 
 #include <math.h>
 
-enum { N_RHS = 3, IDLE = 1 }; /* right-hand side IDLE is done: all zero */
+enum { KEPT = 8, N_RHS = 3, IDLE = 1 }; /* right-hand side IDLE is done: all zero */
 static const double mass = 0.1;
 
 typedef struct fixture {
@@ -26,7 +26,7 @@ static void make(md_context *context, fixture *f) {
   shape.precision = MD_SINGLE;
   MD_REQUIRE(context, md_field_create(context, f->p.g, &shape, MD_EVEN, &f->r));
   MD_REQUIRE(context, md_field_create(context, f->p.g, &shape, MD_EVEN, &f->x));
-  MD_REQUIRE(context, md_deflation_create(context, f->p.g, &shape, 5.0, &f->space));
+  MD_REQUIRE(context, md_deflation_create(context, f->p.g, &shape, KEPT, 5.0, &f->space));
 }
 
 static void drop(fixture *f) {
@@ -86,10 +86,10 @@ static void directions_stay_conjugate(void **state) {
   md_context *context = *state;
   fixture f;
   make(context, &f);
-  for (int i = 0; i < MD_DEFLATION_KEPT + 4; i++) {
+  for (int i = 0; i < KEPT + 4; i++) {
     direction(context, &f, 50 + (uint64_t)i, 0);
     insert(context, &f);
-    assert_int_equal(f.space.count, i < MD_DEFLATION_KEPT ? i + 1 : MD_DEFLATION_KEPT);
+    assert_int_equal(f.space.count, i < KEPT ? i + 1 : KEPT);
   }
   check_space(context, &f);
   drop(&f);
@@ -137,7 +137,7 @@ static void low_modes_stay(void **state) {
   MD_REQUIRE(context, md_linear_dot(context, &f.v, &f.a_v, NULL, a_norm));
   MD_REQUIRE(context, md_linear_norm2(context, &f.v, NULL, norm));
   insert(context, &f);
-  for (int i = 0; i < MD_DEFLATION_KEPT + 6; i++) {
+  for (int i = 0; i < KEPT + 6; i++) {
     direction(context, &f, 90 + (uint64_t)i, 0);
     insert(context, &f);
   }
