@@ -424,16 +424,17 @@ md_status md_propagator_read(md_context *context, const char *path, md_field sol
   return read_bundle(context, path, &b);
 }
 
-enum { CHECKPOINT_FIELDS = MD_BUNDLE_DATASETS, CHECKPOINT_NAME = 64 };
+enum { CHECKPOINT_NAME = 64 };
+_Static_assert((int)MD_CHECKPOINT_FIELDS <= (int)MD_BUNDLE_DATASETS, "a file holds every state");
 
 static md_status checkpoint(md_context *context, const char *path, const md_geometry *geometry,
                             const md_named_field *fields, int field_count,
                             const md_attribute *attributes, int count, bool write) {
-  md_bundle_sites s[CHECKPOINT_FIELDS];
-  char names[CHECKPOINT_FIELDS][CHECKPOINT_NAME];
-  if (field_count > CHECKPOINT_FIELDS)
+  md_bundle_sites s[MD_CHECKPOINT_FIELDS];
+  char names[MD_CHECKPOINT_FIELDS][CHECKPOINT_NAME];
+  if (field_count > MD_CHECKPOINT_FIELDS)
     return md_fail(context, MD_INPUT, "a checkpoint holds at most %d fields, got %d",
-                   CHECKPOINT_FIELDS, field_count);
+                   MD_CHECKPOINT_FIELDS, field_count);
   for (int i = 0; i < field_count; i++) {
     snprintf(names[i], sizeof names[i], "/checkpoint/%s", fields[i].name);
     s[i] = (md_bundle_sites){.name = names[i], .field = {fields[i].field, NULL}};

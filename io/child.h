@@ -37,7 +37,7 @@ typedef struct md_child {
 /* What is said between io/child.c and its child. Both are of one build, on one machine: plain
  * structs through a socket, each sent whole. What was read is then in the memory that they share.
  */
-enum { MD_CHILD_NAME = 256, MD_CHILD_DATASETS = 32 };
+enum { MD_CHILD_NAME = 256, MD_CHILD_DATASETS = 48 };
 
 /* answer.number of SITES and ARRAY: whether the dataset is without checksums. */
 typedef enum md_child_what {

@@ -27,7 +27,8 @@ md_status md_solution_write(md_context *context, const char *path,
 md_status md_propagator_read(md_context *context, const char *path, md_field solution[MD_PARITIES],
                              const md_attribute *attributes, int count);
 
-/* The state of a solver: fields of one parity each, under names of their own. */
+/* The state of a solver: fields of one parity each, under names of their own, at most so many. */
+enum { MD_CHECKPOINT_FIELDS = 48 };
 typedef struct md_named_field {
   const char *name;
   md_field *field;

@@ -178,6 +178,7 @@ static int add_parts(const md_solver_parts *parts, int64_t rhs_iterations[MD_MAX
 /* The fields of a state and their names; returns their number. Solutions of the parts before it
  * stand in the run's. */
 enum { FIELDS = 5 + 2 * MD_PARITIES + MD_CG_MORE_FIELDS, NAME_BYTES = 16 };
+_Static_assert((int)FIELDS <= (int)MD_CHECKPOINT_FIELDS, "a file holds every state");
 
 static int list_solutions(const md_solve_run *run, md_named_field fields[2 * MD_PARITIES]) {
   static const char *const names[2][MD_PARITIES] = {{"solution_even", "solution_odd"},

@@ -83,11 +83,12 @@ for inner in half bf16; do
     complain "a low mode: $(value iterations low.$inner) iterations in $inner, $(value iterations low.none) in double"
 done
 [ "$(value inner low.auto)" = '"single"' ] || complain "auto on a CPU: $(value inner low.auto), $(value inner_reason low.auto)"
-for most in 30 150; do
+for most in 30 150 400; do # the last one with all of the directions
   # shellcheck disable=SC2086
   {
-    on 2 solve $low --inner half --max-iter $most --checkpoint "$work/low.state" --checkpoint-every 10 2>/dev/null &&
+    on 2 solve $low --inner half --max-iter $most --checkpoint "$work/low.state" --checkpoint-every 10 2>"$work/low.err" &&
       complain "half converged in $most iterations"
+    [ "$(grep minidirac: "$work/low.err" | grep -vc 'true residual must be')" = 0 ] || complain "states of $most iterations: $(cat "$work/low.err")"
     on 1 solve $low --inner half --checkpoint "$work/low.state" --resume --json "$work/rest.json" || complain "resumed after $most: exit $?"
   }
   [ "$(value residual_history rest)" = "$(value residual_history low.half)" ] || complain "resumed after $most iterations: another history"
