@@ -69,9 +69,9 @@ static inline bool md_update_deflates(bool on_host, double noise, double kappa, 
   return coarse || md_update_is_small(kappa, tolerance, unknowns);
 }
 
-/* Directions that a solve deflates with: those of quarks without spin are as good as more, and the
- * iterations until an update, whatever |r| is, of quarks with four spins, whose plateaus of |r|
- * show several low modes; docs/solvers.md says why. */
+/* Directions that a solve deflates with, and with four spins the iterations until an update at the
+ * latest: on a plateau of |r| each update shows more of the low modes. Without spin neither more
+ * directions nor such updates gain anything (bench/tried.md). */
 enum { MD_UPDATE_DIRECTIONS = 8, MD_UPDATE_DIRECTIONS_OF_SPINS = 16, MD_UPDATE_OFTEN = 128 };
 
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the
