@@ -63,7 +63,7 @@ static int always_saved(const mixed_cg *m) {
 }
 
 static int directions(const mixed_cg *m) {
-  return m->outer.a->factor ? MD_UPDATE_DIRECTIONS_OF_SPINS : MD_UPDATE_DIRECTIONS;
+  return m->outer.a->factor ? MD_DEFLATION_KEPT : MD_UPDATE_DIRECTIONS;
 }
 
 /* Pairs of directions that a state may have. */
@@ -247,7 +247,7 @@ static md_status hand_down(mixed_cg *m) {
   double one[MD_MAX_RHS];
   for (int r = 0; r < m->state->n_rhs; r++) one[r] = 1.0;
   /* Projections need it in single; a slot that only insertions use has room. */
-  md_field *r = m->deflates && m->narrow ? &m->deflation.w[directions(m)] : &m->r;
+  md_field *r = m->deflates && m->narrow ? &m->deflation.w[m->deflation.kept] : &m->r;
   MD_TRY(md_outer_hand_down(&m->outer, true, r));
   md_linear_zero(&m->x);
   m->lacking = 0;

@@ -69,10 +69,10 @@ static inline bool md_update_deflates(bool on_host, double noise, double kappa, 
   return coarse || md_update_is_small(kappa, tolerance, unknowns);
 }
 
-/* Directions that a solve deflates with, and with four spins the iterations until an update at the
- * latest: on a plateau of |r| each update shows more of the low modes. Without spin neither more
- * directions nor such updates gain anything (bench/tried.md). */
-enum { MD_UPDATE_DIRECTIONS = 8, MD_UPDATE_DIRECTIONS_OF_SPINS = 16, MD_UPDATE_OFTEN = 128 };
+/* Directions that a solve without spin deflates with, and with four spins, which take as many as
+ * there are, the iterations until an update at the latest: on a plateau of |r| each update shows
+ * more of the low modes. Without spin neither gains anything (bench/tried.md). */
+enum { MD_UPDATE_DIRECTIONS = 8, MD_UPDATE_OFTEN = 128 };
 
 /* Updates in a row that did not lower the smallest true residual by a tenth: after a few the
  * search direction is dropped, after most the right-hand side has stalled. */
