@@ -93,6 +93,29 @@ static void factors_are_those_of_the_table(void **state) {
   assert_true(md_update_deflates(false, 1.0, 1e5, 1e-10, 1e4));
 }
 
+/* On a plateau of |r| an update comes as often as is asked for, and is none in vain. */
+static void plateaus_are_updated(void **state) {
+  double history[16] = {0}, scale = 1.0, r_norm2 = 1.0;
+  int iterations = 0;
+  const md_solver_request request = {.tolerance = 1e-10};
+  md_cg_state s = {.scale = &scale, .r_norm2 = &r_norm2, .n_rhs = 1, .most = 15};
+  s.result.history = history;
+  s.result.rhs_iterations = &iterations;
+  md_outer o = {.context = *state, .request = &request, .state = &s, .factor = 0.4, .latest = 9};
+  o.unit[0] = o.norm2[0] = o.largest[0] = 1.0;
+  o.often = 3;
+  for (int k = 1; k <= 3; k++) assert_true(md_outer_count(&o) == (k == 3));
+  assert_true(o.early);
+  o.since = 8;
+  assert_true(md_outer_count(&o) && !o.early);
+  o.since = 0;
+  o.norm2[0] = 0.1;
+  assert_true(md_outer_count(&o) && !o.early);
+  o.often = 0;
+  o.norm2[0] = 1.0;
+  for (int k = 1; k < 8; k++) assert_false(md_outer_count(&o));
+}
+
 /* Random links on 8^4, where nothing deflates. An update falls due each time that |r| has come down
  * by the factor, and it comes down by 1 / (m tolerance) in all. Sources of one norm: |r| starts
  * near |b|. */
@@ -171,5 +194,6 @@ static void deflation_saves_iterations(void **state) {
 
 static struct CMUnitTest tests[] = {
     cmocka_unit_test(condition_bound_is_reached), cmocka_unit_test(factors_are_those_of_the_table),
-    cmocka_unit_test(updates_are_few_and_cheap), cmocka_unit_test(deflation_saves_iterations)};
+    cmocka_unit_test(plateaus_are_updated), cmocka_unit_test(updates_are_few_and_cheap),
+    cmocka_unit_test(deflation_saves_iterations)};
 MD_RUN_TESTS(tests)
