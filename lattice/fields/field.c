@@ -263,27 +263,17 @@ md_status md_field_convert_times(md_context *context, md_field *out, const doubl
   return convert_on_host(context, out, factor, in);
 }
 
-/* The scale by which a site with this largest value was stored: that many steps of MD_FIXED, whose
- * product with a float is exact in double; in MD_HALF the power of two that brings it to
- * MD_HALF_MOST at most. */
-static float scale_restored(md_precision precision, double largest) {
-  int exponent;
-  const double part = frexp(largest, &exponent);
-  const double scale = precision == MD_FIXED
-                           ? largest / MD_FIXED_STEPS
-                           : ldexp(1.0, exponent - (part * 0x1p15 > MD_HALF_MOST ? 14 : 15));
-  return fmaxf((float)scale, MD_SCALE_OF_ZERO);
-}
-
+/* In MD_FIXED the largest value of a site is MD_FIXED_STEPS of its scale, whose product with a
+ * float is exact in double. */
 md_status md_field_restore(md_context *context, md_field *out, const md_field *in) {
   MD_TRY(check_shapes(context, out, in));
-  if (!out->scale) return md_field_convert(context, out, in);
+  if (out->precision != MD_FIXED || !out->scale) return md_field_convert(context, out, in);
 #pragma omp parallel for schedule(static)
   for (int64_t i = 0; i < in->sites; i++) {
     double site[MD_MAX_RHS * MD_MAX_COMPONENTS], largest = 0.0;
     for (int r = 0; r < in->n_rhs; r++) md_field_get(in, i, r, site + r * in->components);
     for (int c = 0; c < in->components * in->n_rhs; c++) largest = fmax(largest, fabs(site[c]));
-    out->scale[i] = scale_restored(out->precision, largest);
+    out->scale[i] = fmaxf((float)(largest / MD_FIXED_STEPS), MD_SCALE_OF_ZERO);
     store_site(out, i, site);
   }
   return MD_OK;
