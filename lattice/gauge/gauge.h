@@ -79,8 +79,8 @@ typedef struct md_gauge_observables {
   double plaquette_st;        /* mean of the three space-time planes */
   double link_trace;          /* Re tr / 3, mean of the 4V links */
   double norm2;               /* sum of the nine |elements|^2, / 3, likewise */
-  double unitarity_deviation; /* largest |(U U^dag - 1)_ij| or |det U - 1| of all links; NaN where
-                                 one is not finite */
+  double unitarity_deviation; /* largest |(U U^dag - 1)_ij| or |det U - 1| of all links, infinite
+                                 where that is no number; NaN where a link is not finite */
   long long bad_links;        /* links with a component that is NaN or infinite */
 } md_gauge_observables;
 

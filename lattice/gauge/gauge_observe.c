@@ -1,3 +1,4 @@
+#include "base/statistics.h"
 #include "lattice/fields/sum.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/su3.h"
@@ -17,11 +18,7 @@ static double plaquette_at(const md_gauge *g, md_precision in, int p, int64_t si
   return md_su3_trace_adjoint(ab, cd);
 }
 
-static double larger(double a, double b) {
-  return a > b ? a : b;
-}
-
-/* Square of the largest |(U U^dag - 1)_ij| or |det U - 1|. */
+/* Square of the largest |(U U^dag - 1)_ij| or |det U - 1|; NaN where products are infinite. */
 static double deviation2_of(const double u[18]) {
   double product[18], one[18], det[2];
   md_su3_multiply_adjoint(product, u, u);
@@ -30,7 +27,7 @@ static double deviation2_of(const double u[18]) {
   double largest = (det[0] - 1.0) * (det[0] - 1.0) + det[1] * det[1];
   for (int k = 0; k < 18; k += 2) {
     const double re = product[k] - one[k], im = product[k + 1];
-    largest = larger(largest, re * re + im * im);
+    md_raise(&largest, re * re + im * im);
   }
   return largest;
 }
@@ -57,7 +54,7 @@ static void observe_site(const md_gauge *g, md_precision in, int p, int64_t site
     trace += md_su3_trace(u);
     md_sum_add(&mine->sum[NORM2], md_su3_trace_adjoint(u, u));
     if (finite_link(u))
-      mine->deviation2 = larger(mine->deviation2, deviation2_of(u));
+      md_raise(&mine->deviation2, deviation2_of(u));
     else
       mine->bad_links++;
     for (int nu = mu + 1; nu < MD_DIMS; nu++)
@@ -87,7 +84,7 @@ md_status md_gauge_observe_in(md_context *context, const md_gauge *gauge, md_pre
 #pragma omp critical
     {
       for (int s = 0; s < SUMS; s++) md_sum_merge(&all.sum[s], &mine.sum[s]);
-      all.deviation2 = larger(all.deviation2, mine.deviation2);
+      md_raise(&all.deviation2, mine.deviation2);
       all.bad_links += mine.bad_links;
     }
   }
@@ -97,6 +94,7 @@ md_status md_gauge_observe_in(md_context *context, const md_gauge *gauge, md_pre
   md_sum_integers(context, &all.bad_links, 1);
   const md_plaquettes plaquettes = md_plaquettes_of(value[SPACE], value[TIME], gauge->geometry);
   const double links = MD_DIMS * (double)gauge->geometry->volume;
+  if (isnan(all.deviation2)) all.deviation2 = INFINITY;
   *observables =
       (md_gauge_observables){.plaquette = plaquettes.mean,
                              .plaquette_ss = plaquettes.space_space,

@@ -1,4 +1,5 @@
 #include "base/memory_need.h"
+#include "base/statistics.h"
 #include "lattice/fields/linear.h"
 #include "lattice/fields/source.h"
 #include "lattice/fields/sum.h"
@@ -177,11 +178,6 @@ static md_status mdag_m(trial *t) {
                        &t->field[OUT][MD_EVEN], &t->field[BOUND][MD_EVEN]);
 }
 
-/* The larger number, and NaN above all. */
-static double larger(double a, double b) {
-  return isnan(a) || b <= a ? a : b;
-}
-
 /* |<a, Deo b> + <Doe a, b>| / (|a| |b|) with the operator's own results and exact sums, a and b
  * before they were stored; its bound by that of the components. */
 static md_status antisymmetry(trial *t, md_errors *errors) {
@@ -201,10 +197,11 @@ static md_status antisymmetry(trial *t, md_errors *errors) {
         }
       }
   MD_TRY(md_sum_finish(t->context, sums, 4, total));
-  const double size = sqrt(total[2] * total[3]), defect = fabs(total[0]) / size;
+  const double size = sqrt(total[2] * total[3]);
   errors->bound = fmax(errors->bound, total[1] / size);
-  errors->rel_l2_error = errors->max_rel_error = larger(errors->rel_l2_error, defect);
-  errors->bound_used = larger(errors->bound_used, fabs(total[0]) / total[1]);
+  md_raise(&errors->rel_l2_error, fabs(total[0]) / size);
+  errors->max_rel_error = errors->rel_l2_error;
+  md_raise(&errors->bound_used, fabs(total[0]) / total[1]);
   return MD_OK;
 }
 

@@ -1,6 +1,7 @@
 /* Links that a file rounded, back onto SU(3): how far they move, that nothing else is done, and
  * that links which are no rounded ones are refused. */
 #include "lattice/gauge/project.h"
+#include "lattice/gauge/su3.h"
 #include "smear_support.h"
 
 #include <float.h>
@@ -68,9 +69,30 @@ static void others_are_refused(void **state) {
   refused(*state, -1.0, 0.0);            /* a phase in it */
 }
 
+/* Finite links with products that are not. */
+static void infinite_products_are_seen(void **state) {
+  md_context *context = *state;
+  md_geometry *geometry = md_test_geometry(context, 4, 4, 4, 8, false);
+  md_gauge gauge;
+  md_gauge_observables observed;
+  double u[MD_LINK_REALS];
+  md_test_random_gauge(context, geometry, 5, &gauge);
+  md_su3_one(u);
+  u[0] = u[1] = 1e200;
+  if (context->rank == context->ranks - 1) md_gauge_set(&gauge, 1, 2, 3, u);
+  MD_REQUIRE(context, md_gauge_exchange(context, &gauge));
+  MD_REQUIRE(context, md_gauge_observe(context, &gauge, &observed));
+  assert_true(isinf(observed.unitarity_deviation));
+  assert_int_equal(md_gauge_check_thin(context, &gauge), MD_INPUT);
+  md_gauge_destroy(&gauge);
+  md_geometry_destroy(geometry);
+}
+
 int main(int argc, char **argv) {
   md_context *context = md_test_begin(&argc, &argv);
-  const struct CMUnitTest tests[] = {cmocka_unit_test_prestate(rounded, context),
-                                     cmocka_unit_test_prestate(others_are_refused, context)};
+  const struct CMUnitTest tests[] = {
+      cmocka_unit_test_prestate(rounded, context),
+      cmocka_unit_test_prestate(others_are_refused, context),
+      cmocka_unit_test_prestate(infinite_products_are_seen, context)};
   return md_test_end(context, cmocka_run_group_tests(tests, NULL, NULL));
 }
