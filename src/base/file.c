@@ -64,6 +64,8 @@ static md_status too_long(md_context *context, const char *path) {
 /* The last part of a name that is written needs room for what the name of its temporary adds. */
 static md_status check_length(md_context *context, const char *target) {
   const char *base = md_base_of(target);
+  if (!*target)
+    return md_fail(context, MD_INPUT, "a file to write must have a name, got an empty one");
   if (strlen(base) + NAME_TAIL > NAME_MAX)
     return md_fail(context, MD_INPUT,
                    "the name of a file to write must have at most %d bytes, got %zu: %.60s...; "
@@ -270,8 +272,9 @@ static void discard(md_new_file *file) {
 md_status md_new_file_begin(md_context *context, const char *path, md_new_file *file) {
   *file = (md_new_file){.file = -1};
   const md_status status = context->rank == 0 ? create(context, path, file) : MD_OK;
-  if (status != MD_OK) discard(file);
-  MD_TRY(md_agree(context, status));
+  const md_status agreed = md_agree(context, status);
+  if (agreed != MD_OK) discard(file);
+  MD_TRY(agreed);
   md_broadcast(context, file->target, sizeof file->target);
   md_broadcast(context, file->path, sizeof file->path);
   return MD_OK;

@@ -31,8 +31,8 @@ typedef struct md_new_file {
 void md_files_hold_standard(void);
 
 /* Rank 0 removes what dead writers of `path` left and creates the temporary; every rank gets its
- * name. MD_INPUT: a name that is too long, a target that is no regular file. MD_ENVIRONMENT: it
- * cannot be created. Collective. */
+ * name. MD_INPUT: a name that is empty or too long, a target that is no regular file.
+ * MD_ENVIRONMENT: it cannot be created. Collective. */
 md_status md_new_file_begin(md_context *context, const char *path, md_new_file *file);
 /* With MD_OK on every rank the temporary, closed by all others, is flushed to disk and renamed,
  * and so is its folder; else, and when that fails (MD_ENVIRONMENT), it is removed and the old file

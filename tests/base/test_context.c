@@ -1,5 +1,6 @@
 /* What ranks agree on: the worst status with the message of the lowest rank that failed with it,
  * extremes that keep NaN, sums and broadcasts. */
+#include "base/file.h"
 #include "base/text.h"
 #include "support.h"
 
@@ -117,6 +118,10 @@ static void deferred_failure_is_told(void **state) {
     assert_int_equal(md_agree(context, MD_OK), MD_INPUT);
     assert_string_equal(context->message, expected);
     assert_int_equal(md_agree(context, MD_OK), MD_OK);
+    md_new_file file; /* whose temporary goes */
+    if (context->rank == bad) (void)md_defer(context, md_fail(context, MD_INPUT, "%s", expected));
+    assert_int_equal(md_new_file_begin(context, "/tmp/minidirac-deferred", &file), MD_INPUT);
+    assert_true(file.file < 0 && access(file.path, F_OK) != 0);
   }
 }
 

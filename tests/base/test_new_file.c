@@ -255,6 +255,12 @@ static void links_are_followed(void **state) {
   unlink(target);
 }
 
+static void names_are_not_empty(void **state) {
+  const md_named_file file = {"OUT", "", MD_FILE_RESULT, NULL};
+  assert_int_equal(md_write_file(*state, "", "x", 1), MD_INPUT);
+  assert_int_equal(md_outputs_check(*state, &file, 1, true), MD_INPUT);
+}
+
 static int enter(void **state) {
   (void)state;
   return mkdtemp(folder) && chdir(folder) == 0 ? 0 : -1;
@@ -278,7 +284,8 @@ int main(void) {
                                cmocka_unit_test(failures_are_blamed),
                                cmocka_unit_test(failures_keep_the_old_file),
                                cmocka_unit_test(permissions_stay),
-                               cmocka_unit_test(links_are_followed)};
+                               cmocka_unit_test(links_are_followed),
+                               cmocka_unit_test(names_are_not_empty)};
   for (size_t i = 0; i < sizeof tests / sizeof *tests; i++) tests[i].initial_state = &context;
   return cmocka_run_group_tests(tests, enter, leave);
 }
