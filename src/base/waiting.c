@@ -63,8 +63,11 @@ void md_cores_list(char text[MD_CORES_BYTES]) {
     const bool in = core < end && CPU_ISSET_S((size_t)core, cores.bytes, cores.set);
     if (in && first < 0) first = core;
     if (in || first < 0) continue;
-    md_append(text, MD_CORES_BYTES, core - first > 1 ? "%s%d-%d" : "%s%d", *text ? "," : "", first,
-              core - 1);
+    if (!md_append(text, MD_CORES_BYTES, core - first > 1 ? "%s%d-%d" : "%s%d", *text ? "," : "",
+                   first, core - 1)) {
+      *strrchr(text, ',') = '\0'; /* the last is not whole */
+      break;
+    }
     first = -1;
   }
   CPU_FREE(cores.set);

@@ -19,7 +19,8 @@ typedef struct md_cores {
 /* All but `others`, which is 0. Local. `root` stands before /proc and /sys: "" for the system
  * itself. */
 void md_cores_look(const char *root, md_cores *cores);
-/* The same cores by their numbers, "0-7,16"; empty where the system does not tell. Local. */
+/* The same cores by their numbers, "0-7,16", as many as fit; empty where the system does not tell.
+ * Local. */
 enum { MD_CORES_BYTES = 512 };
 void md_cores_list(char text[MD_CORES_BYTES]);
 /* True where `threads` a rank (0: as many as there are cores for) and what else runs there are more
