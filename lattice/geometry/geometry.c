@@ -64,15 +64,16 @@ static void find_grids(const md_layout_request *request, int ranks, valid_grids 
       }
 }
 
+/* asked NULL: no grid was asked for. */
 static md_status refuse(md_context *context, const int global[MD_DIMS], const int asked[MD_DIMS],
                         const char *list) {
   char what[96];
-  if (asked[0] == 0)
+  if (!asked)
     snprintf(what, sizeof what, "%d rank%s", context->ranks, md_plural(context->ranks));
   else
     snprintf(what, sizeof what, "rank grid %dx%dx%dx%d on %d rank%s", asked[0], asked[1], asked[2],
              asked[3], context->ranks, md_plural(context->ranks));
-  for (int d = 0; d < MD_DIMS && asked[0] != 0; d++)
+  for (int d = 0; d < MD_DIMS && asked; d++)
     if (asked[d] > 0 && global[d] % asked[d] == 0 && (global[d] / asked[d]) % 2 != 0)
       return md_fail(context, MD_INPUT,
                      "local extent must be even, got %d in direction %c of %dx%dx%dx%d with %s; "
@@ -119,7 +120,7 @@ md_status md_rank_grid_choose(md_context *context, const md_layout_request *requ
     places *= asked[d] >= 1 && places <= context->ranks ? asked[d] : 0;
   }
   if (geometry->grid_asked ? !valid || places != context->ranks : found.count == 0)
-    return refuse(context, request->global, asked, found.list);
+    return refuse(context, request->global, geometry->grid_asked ? asked : NULL, found.list);
   memcpy(geometry->grid, geometry->grid_asked ? asked : found.best, sizeof geometry->grid);
   memcpy(geometry->global, request->global, sizeof geometry->global);
   give_reason(geometry, request->costs, found.count, context->ranks);

@@ -147,6 +147,7 @@ static void bad_lattices_are_refused(void **state) {
       {{.global = {4, 4, 4, 40000}}, "got 40000 in direction t"},
       {{.global = {4, 4, 4, 4}, .grid = {7, 1, 1, 1}}, "valid rank grids:"},
       {{.global = {4, 4, 4, 4}, .grid = {-1, -1, 1, 1}}, "valid rank grids:"},
+      {{.global = {4, 4, 4, 4}, .grid = {0, 2, 1, 1}}, "with rank grid 0x2x1x1 on"},
       {{.global = {32766, 32766, 32766, 32766}}, "2^40 sites"},
   };
   for (size_t c = 0; c < sizeof cases / sizeof *cases; c++) {
