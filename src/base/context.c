@@ -270,7 +270,7 @@ void md_barrier(const md_context *context) {
   if (context->ranks > 1) MPI_Barrier(md_mpi(context));
 }
 
-/* MPI_MAX leaves the order of NaN open, so it travels as infinity beside a flag. */
+/* MPI_MAX leaves the order of NaN open, so it travels as 0 beside a flag. */
 static void extreme(const md_context *context, double *values, int count, MPI_Op operation) {
   if (context->ranks == 1) return;
   for (int i = 0; i < count; i++) {

@@ -139,7 +139,7 @@ void md_broadcast(const md_context *context, void *data, size_t bytes);
 void md_gather_all(const md_context *context, const void *mine, size_t bytes, void *all);
 /* Collective: waits for all ranks. */
 void md_barrier(const md_context *context);
-/* Collective: the largest / smallest value over ranks, in place. NaN counts as largest. */
+/* Collective: the largest / smallest value over ranks, in place. NaN stays. */
 void md_maximum(const md_context *context, double *values, int count);
 void md_minimum(const md_context *context, double *values, int count);
 /* Collective: the sum over the ranks of this host, and their number. */

@@ -61,8 +61,8 @@ void *md_device_stream(void);
 md_status md_device_synchronise(md_context *context);
 /* Spins until a kernel has written `awaited` to *serial in page-locked memory, which is shorter
  * than a wait in the driver; what the kernel wrote there before may be read then. MD_ENVIRONMENT
- * when the queued work (`what`) failed, or ended without writing it, or with several ranks has not
- * ended after 45 s. */
+ * when the queued work (`what`) failed, or ended without writing it, or, with several ranks and a
+ * give_up, has not ended after context->patience_s (0: it waits for ever). */
 md_status md_device_await(md_context *context, const long long *serial, long long awaited,
                           const char *what);
 

@@ -327,6 +327,7 @@ static md_status copy_rows(md_context *context, bool up, void *device, void *hos
 
 md_status md_device_upload_rows(md_context *context, void *device, const void *host,
                                 const md_device_rows *rows) {
+  if (md_counts(context)) return MD_OK;
   if (rows->count == 1) return md_device_upload(context, device, host, rows->bytes);
   return copy_rows(context, true, device, const_cast<void *>(host), rows);
 }
