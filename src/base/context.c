@@ -53,37 +53,21 @@ static md_status start_mpi(int *argc, char ***argv) {
   return started == MPI_SUCCESS ? MD_OK : MD_ENVIRONMENT;
 }
 
-static md_status read_count(md_context *context, const char *name, int *count) {
+/* v: the numbers of a variable, with commas between; those that it leaves out stay. */
+static md_status read_numbers(md_context *context, const char *name, const char *rule,
+                              int most_count, long long most, long long *v) {
   const char *text = getenv(name);
-  long long value = 0;
-  if (!text || !*text) return MD_OK;
-  if (md_number_integer(text, 0, INT_MAX, &value) != MD_NUMBER_OK)
-    return md_fail(context, MD_INPUT, "%s must be an integer from 0 to %d, got '%.60s'; unset it",
-                   name, INT_MAX, text);
-  *count = (int)value;
-  return MD_OK;
-}
-
-/* Those that are left out or 0 are as they are. */
-static md_status read_gpu(md_context *context, md_device_wish *wish) {
-  enum { FACTS = 4, MOST = 9999 };
-  const char *text = getenv("MINIDIRAC_TEST_GPU");
-  long long v[FACTS] = {0};
   int count = 1;
   if (!text || !*text) return MD_OK;
   for (const char *c = text; *c; c++) count += *c == ',';
-  if (count > FACTS || md_number_integers(text, ',', count, 0, MOST, v) != MD_NUMBER_OK)
-    return md_fail(
-        context, MD_INPUT,
-        "MINIDIRAC_TEST_GPU must be MULTIPROCESSORS,KIB,MIB,CAPABILITY (of a GPU, shared "
-        "by a block, of L2, 90 for 9.0), got '%.60s'; unset it",
-        text);
-  *wish = (md_device_wish){(int)v[0], (int)v[1], (int)v[2], (int)v[3]};
-  return MD_OK;
+  if (count <= most_count && md_number_integers(text, ',', count, 0, most, v) == MD_NUMBER_OK)
+    return MD_OK;
+  return md_fail(context, MD_INPUT, "%s must be %s, got '%.60s'; unset it", name, rule, text);
 }
 
 static md_status read_wishes(md_context *context, md_wishes *wishes) {
   const char *record = getenv("MINIDIRAC_RECORD");
+  long long v[4] = {0}, node_size = 0;
   if (record && strcmp(record, "always") == 0)
     wishes->record = MD_RECORD_ALWAYS;
   else if (record && strcmp(record, "never") == 0)
@@ -91,8 +75,15 @@ static md_status read_wishes(md_context *context, md_wishes *wishes) {
   else if (record && *record)
     return md_fail(context, MD_INPUT,
                    "MINIDIRAC_RECORD must be always or never, got '%.60s'; unset it", record);
-  MD_TRY(read_gpu(context, &wishes->gpu));
-  return read_count(context, "MINIDIRAC_TEST_NODE_SIZE", &wishes->node_size);
+  MD_TRY(read_numbers(context, "MINIDIRAC_TEST_GPU",
+                      "MULTIPROCESSORS,KIB,MIB,CAPABILITY (of a GPU, shared by a block, of L2, 90 "
+                      "for 9.0)",
+                      4, 9999, v));
+  wishes->gpu = (md_device_wish){(int)v[0], (int)v[1], (int)v[2], (int)v[3]};
+  MD_TRY(read_numbers(context, "MINIDIRAC_TEST_NODE_SIZE", "an integer from 0 to 2147483647", 1,
+                      INT_MAX, &node_size));
+  wishes->node_size = (int)node_size;
+  return MD_OK;
 }
 
 md_status md_context_fill(md_context *context, MPI_Comm over) {
