@@ -1,6 +1,7 @@
 #include "base/device_peers.cuh"
 
 extern "C" {
+#include "base/waiting.h"
 #include "base/watch.h"
 }
 
@@ -21,10 +22,7 @@ static void name_host(const md_context *context, char *host, size_t bytes) {
   gethostname(host, bytes / 4);
   if (size > 0)
     snprintf(host + strlen(host), bytes / 4, " (node %d of a test)", context->rank / size);
-  FILE *boot = fopen("/proc/sys/kernel/random/boot_id", "r");
-  if (!boot) return;
-  if (!fgets(host + bytes / 2, (int)(bytes / 2), boot)) host[bytes / 2] = '\0';
-  fclose(boot);
+  md_line_in("/proc/sys/kernel/random/boot_id", host + bytes / 2, (int)(bytes / 2));
 }
 
 extern "C" md_status md_device_nodes(md_context *context, int *node) {

@@ -1,5 +1,6 @@
 #include "base/energy.h"
 #include "base/nvml.h"
+#include "base/waiting.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -14,26 +15,20 @@ static const char powercap[] = "/sys/class/powercap";
 /* A number of microjoules; negative where it cannot be read. */
 static double read_file(const char *folder, const char *domain, const char *name) {
   char path[PATH_MAX];
-  double value = -1.0;
   snprintf(path, sizeof path, "%.3000s/%.128s/%s", folder, domain, name);
-  FILE *file = fopen(path, "r");
-  if (file && fscanf(file, "%lf", &value) != 1) value = -1.0;
-  if (file) fclose(file);
-  return 1e-6 * value;
+  return 1e-6 * (double)md_number_in(path, NULL);
 }
 
 /* Whole processors only, "intel-rapl:0" that is named package-0: those below, "intel-rapl:0:1", are
  * parts of them, and others, "intel-rapl-mmio:0" or one named psys, count the same once more. */
 static bool is_processor(const char *folder, const char *domain) {
   static const char kind[] = "intel-rapl:";
-  char path[PATH_MAX], name[16] = "";
+  char path[PATH_MAX], name[16];
   if (strncmp(domain, kind, sizeof kind - 1) != 0) return false;
   if (domain[sizeof kind - 1 + strspn(domain + sizeof kind - 1, "0123456789")]) return false;
   snprintf(path, sizeof path, "%.3000s/%.128s/name", folder, domain);
-  FILE *file = fopen(path, "r");
-  const bool told = file && fgets(name, sizeof name, file);
-  if (file) fclose(file);
-  return !told || strncmp(name, "package", 7) == 0;
+  md_line_in(path, name, sizeof name);
+  return !*name || strncmp(name, "package", 7) == 0;
 }
 
 bool md_energy_processors(const char *root, md_energy *now) {

@@ -1,5 +1,6 @@
 #include "base/file.h"
 #include "base/text.h"
+#include "base/waiting.h"
 
 #include <dirent.h>
 #include <errno.h>
@@ -113,14 +114,13 @@ static uint32_t hash(uint32_t sum, const char *text) {
 
 /* Processes see each other's pids when host, boot and pid namespace are the same. */
 static owner self(void) {
-  char host[256] = "", names[256] = "", boot[64] = "";
+  char host[256] = "", names[256] = "", boot[64];
   gethostname(host, sizeof host - 1);
   if (readlink("/proc/self/ns/pid", names, sizeof names - 1) < 0) *names = '\0';
-  FILE *file = fopen("/proc/sys/kernel/random/boot_id", "r");
-  if (file && !fgets(boot, sizeof boot, file)) *boot = '\0';
-  if (file) fclose(file);
+  md_line_in("/proc/sys/kernel/random/boot_id", boot, sizeof boot);
+  const uint32_t machine = hash(hash(hash(2166136261u, host), names), boot);
   const long pid = (long)getpid();
-  return (owner){hash(hash(hash(2166136261u, host), names), boot), pid, start_of(pid)};
+  return (owner){hash(machine, *boot ? "\n" : ""), pid, start_of(pid)};
 }
 
 /* The owner of the temporary `name` of a target called `base`, or of a file that MPI-IO made beside

@@ -369,20 +369,11 @@ static int numa_nodes(void) {
   return nodes;
 }
 
-/* The first line of a file of the system; empty where there is none. */
-static void read_line(const char *name, char *line, int bytes) {
-  *line = '\0';
-  FILE *file = fopen(name, "r");
-  if (file && !fgets(line, bytes, file)) *line = '\0';
-  if (file) fclose(file);
-  line[strcspn(line, "\n")] = '\0';
-}
-
 /* The first word with a point behind a digit: "NVRM version: ... Kernel Module  580.65.06  ...". */
 static void driver_version(char *version, size_t bytes) {
   char line[512], *rest = NULL;
   *version = '\0';
-  read_line("/proc/driver/nvidia/version", line, sizeof line);
+  md_line_in("/proc/driver/nvidia/version", line, sizeof line);
   for (char *word = strtok_r(line, " \t\n", &rest); word; word = strtok_r(NULL, " \t\n", &rest))
     if (isdigit((unsigned char)*word) && strchr(word, '.')) {
       snprintf(version, bytes, "%s", word);
@@ -510,8 +501,8 @@ md_status md_machine_report(md_context *context, cJSON *root) {
   md_cores_look("", &cores);
   if (gethostname(host, sizeof host - 1) != 0) *host = '\0';
   read_cpu(cpu, sizeof cpu);
-  read_line("/proc/sys/kernel/osrelease", kernel, sizeof kernel);
-  read_line("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor);
+  md_line_in("/proc/sys/kernel/osrelease", kernel, sizeof kernel);
+  md_line_in("/sys/devices/system/cpu/cpu0/cpufreq/scaling_governor", governor, sizeof governor);
   md_batch_job(job, sizeof job);
   md_report_add(machine,
                 "host=%s hosts=%lld cpu=%s cores=%g cores_usable=%g threads=%d numa_nodes=%g "

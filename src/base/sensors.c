@@ -70,12 +70,10 @@ static void find_beside(glob_t *files, const char *root, const char *name, const
   find(&names, root, name);
   for (size_t i = 0; i < names.gl_pathc; i++) {
     const char *file_name = names.gl_pathv[i];
-    FILE *file = fopen(file_name, "r");
-    const bool is = file && fscanf(file, "%63s", word) == 1 && is_processor(word);
-    if (file) fclose(file);
+    md_line_in(file_name, word, sizeof word);
     snprintf(path, sizeof path, "%.*s%s", (int)(strrchr(file_name, '/') - file_name), file_name,
              beside);
-    if (is) find(files, "", path);
+    if (is_processor(word)) find(files, "", path);
   }
   globfree(&names);
 }

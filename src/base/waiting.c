@@ -103,6 +103,14 @@ int64_t md_number_in(const char *file_name, const char *key) {
   return value;
 }
 
+void md_line_in(const char *file_name, char *line, int bytes) {
+  *line = '\0';
+  FILE *file = fopen(file_name, "r");
+  if (file && !fgets(line, bytes, file)) *line = '\0';
+  if (file) fclose(file);
+  line[strcspn(line, "\n")] = '\0';
+}
+
 void md_each_control_group(const char *root,
                            void (*visit)(void *user, const char *controllers, const char *folder),
                            void *user) {

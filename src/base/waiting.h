@@ -53,6 +53,8 @@ void md_batch_job(char *job, size_t bytes);
 /* The number behind `key` at the start of a line of a file, in its unit; without a key the first
  * number of the file. -1 when there is none. Local. */
 int64_t md_number_in(const char *file_name, const char *key);
+/* The first line of a file, without its end; empty where there is none. Local. */
+void md_line_in(const char *file_name, char *line, int bytes);
 /* Calls visit for this process's control groups and their ancestors up to the mount, versions 1
  * and 2, wherever groups are mounted: where a container hides their names the mount itself is left.
  * `controllers` is ",memory,hugetlb,", ",," for version 2; the folder need not be there. `root` as
