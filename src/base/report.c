@@ -339,9 +339,6 @@ md_status md_report_finish(md_context *context, md_report *report, const cJSON *
 static const char *told(const char *text) {
   return text && *text ? text : NULL;
 }
-static void add_text(cJSON *object, const char *key, const char *text) {
-  cJSON_AddItemToObject(object, key, *text ? cJSON_CreateString(text) : cJSON_CreateNull());
-}
 static double counted(double count) {
   return count > 0 ? count : NAN;
 }
@@ -516,19 +513,14 @@ md_status md_machine_report(md_context *context, cJSON *root) {
   if (status == MD_OK) status = add_rank_cores(context, machine);
   MPI_Get_library_version(mpi, &length);
   mpi[strcspn(mpi, ",\r\n")] = '\0'; /* where Open MPI begins to tell how it was built */
-  add_text(machine, "compiler", MD_COMPILER);
-  add_text(machine, "compiler_flags", MD_COMPILER_FLAGS);
-  add_text(machine, "cuda_compiler", MD_CUDA_COMPILER);
-  add_text(machine, "cuda_flags", MD_CUDA_FLAGS);
-  add_text(machine, "mpi", mpi);
-  add_text(machine, "hdf5", MD_HDF5_VERSION);
+  md_report_add(machine,
+                "compiler=%s compiler_flags=%s cuda_compiler=%s cuda_flags=%s mpi=%s hdf5=%s",
+                told(MD_COMPILER), told(MD_COMPILER_FLAGS), told(MD_CUDA_COMPILER),
+                told(MD_CUDA_FLAGS), told(mpi), told(MD_HDF5_VERSION));
   cJSON *libraries = cJSON_AddObjectToObject(machine, "libraries"); /* but for these two */
-  add_text(libraries, "cjson", MD_CJSON_VERSION);
-  add_text(libraries, "inih", MD_INIH_VERSION);
-  add_text(libraries, "libdeflate", MD_DEFLATE_VERSION);
-  add_text(libraries, "openblas", MD_OPENBLAS_VERSION);
-  add_text(libraries, "cuda", MD_CUDA_TOOLKIT_VERSION);
-  add_text(libraries, "nccl", MD_NCCL_VERSION);
+  md_report_add(libraries, "cjson=%s inih=%s libdeflate=%s openblas=%s cuda=%s nccl=%s",
+                told(MD_CJSON_VERSION), told(MD_INIH_VERSION), told(MD_DEFLATE_VERSION),
+                told(MD_OPENBLAS_VERSION), told(MD_CUDA_TOOLKIT_VERSION), told(MD_NCCL_VERSION));
   md_date_utc(date, sizeof date);
   char *command_line = md_command_line();
   md_report_add(machine, "date_utc=%s command_line=%s commit=%s", told(date), told(command_line),
