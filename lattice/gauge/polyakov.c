@@ -40,27 +40,25 @@ static void sum_bits(const md_context *context, long long *bits, int64_t count) 
 }
 
 /* The products of the ranks at `turn` along t to all ranks: one rank has each, others add zeros. */
-static void pass_on(const md_context *context, const md_geometry *g, bool mine, su3 *products,
-                    su3 *room) {
-  const int64_t sites = plane_sites(g);
-  memset(room, 0, (size_t)sites * sizeof *room);
-  for (int y = g->origin[MD_Y]; mine && y < g->origin[MD_Y] + g->local[MD_Y]; y++) {
-    const int64_t first = (int64_t)y * g->global[MD_X] + g->origin[MD_X];
-    memcpy(room[first], products[first], (size_t)g->local[MD_X] * sizeof *room);
+static void pass_on(const md_context *context, const md_geometry *g, bool mine, su3 *products) {
+  for (int64_t i = 0; i < plane_sites(g); i++) {
+    const int64_t x = i % g->global[MD_X] - g->origin[MD_X];
+    const int64_t y = i / g->global[MD_X] - g->origin[MD_Y];
+    if (!mine || x < 0 || x >= g->local[MD_X] || y < 0 || y >= g->local[MD_Y])
+      memset(products[i], 0, sizeof products[i]);
   }
-  memcpy(products, room, (size_t)sites * sizeof *room);
-  sum_bits(context, (long long *)products, sites * MD_LINK_REALS);
+  sum_bits(context, (long long *)products, plane_sites(g) * MD_LINK_REALS);
 }
 
 static void add_plane(const md_context *context, const md_gauge *gauge, md_precision precision,
-                      int z, su3 *products, su3 *room, md_sum sum[2]) {
+                      int z, su3 *products, md_sum sum[2]) {
   const md_geometry *g = gauge->geometry;
   const bool here = z >= g->origin[MD_Z] && z < g->origin[MD_Z] + g->local[MD_Z];
   for (int64_t i = 0; i < plane_sites(g); i++) md_su3_one(products[i]);
   for (int turn = 0; turn < g->grid[MD_T]; turn++) {
     const bool mine = here && g->place[MD_T] == turn;
     if (mine) multiply_column(gauge, precision, z, products);
-    if (context->ranks > 1) pass_on(context, g, mine, products, room);
+    if (context->ranks > 1) pass_on(context, g, mine, products);
   }
   for (int64_t i = 0; i < plane_sites(g) && context->rank == 0; i++)
     for (int part = 0; part < 2; part++)
@@ -71,16 +69,15 @@ md_status md_polyakov_loop(md_context *context, const md_gauge *gauge, md_precis
                            double loop[2]) {
   const md_geometry *g = gauge->geometry;
   const size_t bytes = (size_t)plane_sites(g) * sizeof(su3);
-  su3 *products = malloc(bytes), *room = malloc(bytes);
+  su3 *products = malloc(bytes);
   md_sum sum[2] = {0};
-  md_status status =
-      products && room ? MD_OK : md_fail_memory(context, 2 * bytes, "the Polyakov loop");
+  md_status status = products ? MD_OK : md_fail_memory(context, bytes, "the Polyakov loop");
   status = md_agree(context, status);
   for (int z = 0; z < g->global[MD_Z] && status == MD_OK; z++)
-    add_plane(context, gauge, precision, z, products, room, sum);
+    add_plane(context, gauge, precision, z, products, sum);
   if (status == MD_OK) status = md_sum_finish(context, sum, 2, loop);
   for (int part = 0; part < 2 && status == MD_OK; part++)
     loop[part] /= 3.0 * (double)plane_sites(g) * g->global[MD_Z];
-  MD_FREE(products, room);
+  free(products);
   return status;
 }
