@@ -74,14 +74,19 @@ static md_status wait(work *w) {
   return md_agree(w->context, md_device_synchronise(w->context));
 }
 
+/* `host` is created from `device`, halos exchanged, and to be destroyed in any case. */
+static md_status copy_home(work *w, md_gauge *host, const md_gauge *device) {
+  md_status status = md_gauge_create(w->context, device->geometry, host);
+  if (status == MD_OK) status = md_gauge_copy(w->context, host, device);
+  MD_TRY(md_agree(w->context, status));
+  return md_gauge_exchange(w->context, host);
+}
+
 /* Links on the device are brought to the host to be measured. */
 static md_status measure(work *w, const md_gauge *gauge, char name, md_link_means *means) {
   if (w->request->space == MD_HOST) return md_link_measure(w->context, gauge, name, means);
   md_gauge host;
-  md_status status = md_gauge_create(w->context, gauge->geometry, &host);
-  if (status == MD_OK) status = md_gauge_copy(w->context, &host, gauge);
-  status = md_agree(w->context, status);
-  if (status == MD_OK) status = md_gauge_exchange(w->context, &host);
+  md_status status = copy_home(w, &host, gauge);
   if (status == MD_OK) status = md_link_measure(w->context, &host, name, means);
   md_gauge_destroy(&host);
   return status;
@@ -144,7 +149,8 @@ static md_status make_levels(work *w, const md_gauge *thin, md_gauge *result, md
     md_gauge *out = last ? result : &next;
     md_status status = MD_OK;
     if (!last)
-      status = md_agree(w->context, md_staples_create_gauge(w->context, w->staples, &next));
+      status = md_agree(w->context,
+                        md_gauge_allocate(w->context, thin->geometry, w->request->space, &next));
     if (status == MD_OK) status = make_level(w, level, last || levels > 1, *source, out);
     if (status != MD_OK) {
       md_gauge_destroy(&next);
@@ -211,9 +217,10 @@ static md_status make_links(work *w, const md_gauge *thin, md_gauge *fat, md_gau
 /* All in the space of the staples: `thin` with halos exchanged. */
 static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge *long_links) {
   const double start_s = md_time_s();
-  md_status status = md_staples_create_gauge(w->context, w->staples, fat);
+  const md_space space = w->request->space;
+  md_status status = md_gauge_allocate(w->context, thin->geometry, space, fat);
   if (status == MD_OK && long_links)
-    status = md_staples_create_gauge(w->context, w->staples, long_links);
+    status = md_gauge_allocate(w->context, thin->geometry, space, long_links);
   status = md_agree(w->context, status);
   if (status == MD_OK) status = make_links(w, thin, fat, long_links);
   if (status == MD_OK) status = wait(w);
@@ -221,19 +228,10 @@ static md_status make_all(work *w, const md_gauge *thin, md_gauge *fat, md_gauge
   return md_agree(w->context, status); /* with what was deferred on the way */
 }
 
-/* `host` is created from `device`, which is destroyed, halos exchanged. */
-static md_status bring_home(work *w, md_gauge *host, md_gauge *device) {
-  md_status status = md_gauge_create(w->context, device->geometry, host);
-  if (status == MD_OK) status = md_gauge_copy(w->context, host, device);
-  MD_TRY(md_agree(w->context, status));
-  md_gauge_destroy(device);
-  return md_gauge_exchange(w->context, host);
-}
-
 static md_status make_on_device(work *w, const md_gauge *thin, md_gauge *fat,
                                 md_gauge *long_links) {
   md_gauge there = {0}, fat_there = {0}, long_there = {0};
-  md_status status = md_staples_create_gauge(w->context, w->staples, &there);
+  md_status status = md_gauge_allocate(w->context, thin->geometry, MD_DEVICE, &there);
   if (status == MD_OK) status = md_gauge_copy(w->context, &there, thin);
   status = md_agree(w->context, status);
   if (status == MD_OK) {
@@ -241,8 +239,8 @@ static md_status make_on_device(work *w, const md_gauge *thin, md_gauge *fat,
     if (status == MD_OK) status = make_all(w, &there, &fat_there, long_links ? &long_there : NULL);
   }
   md_gauge_destroy(&there);
-  if (status == MD_OK) status = bring_home(w, fat, &fat_there);
-  if (status == MD_OK && long_links) status = bring_home(w, long_links, &long_there);
+  if (status == MD_OK) status = copy_home(w, fat, &fat_there);
+  if (status == MD_OK && long_links) status = copy_home(w, long_links, &long_there);
   md_gauge_destroy(&fat_there);
   md_gauge_destroy(&long_there);
   return status;

@@ -94,10 +94,6 @@ static md_status exchange(md_staples *s, md_matrices *matrices) {
   return MD_OK;
 }
 
-md_status md_staples_create_gauge(md_context *context, const md_staples *s, md_gauge *gauge) {
-  return md_gauge_allocate(context, s->geometry, s->shape.space, gauge);
-}
-
 md_status md_staples_exchange_gauge(md_staples *s, md_gauge *gauge) {
   for (int mu = 0; mu < MD_DIMS; mu++) {
     md_matrices links = md_gauge_direction(gauge, mu);

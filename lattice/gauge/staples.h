@@ -30,8 +30,6 @@ static inline md_matrices md_gauge_direction(const md_gauge *gauge, int mu) {
 const md_staple_kernels *md_staples_kernels(const md_staples *staples);
 const md_staple_tables *md_staples_tables(const md_staples *staples);
 
-/* A gauge field in the space of the staples, not initialised; md_gauge_destroy. Local. */
-md_status md_staples_create_gauge(md_context *context, const md_staples *staples, md_gauge *gauge);
 /* Fills the halos. Collective; a failure of one rank among several is deferred (md_defer). */
 md_status md_staples_exchange_gauge(md_staples *staples, md_gauge *gauge);
 
