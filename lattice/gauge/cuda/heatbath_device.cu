@@ -119,8 +119,7 @@ extern "C" md_status md_plaquette_sums_device(md_context *context, const md_stap
   const int64_t n = gauge->geometry->sites;
   MD_TRY(md_device_upload(context, tables->counters, found, sizeof found));
   for (int p = 0; p < MD_PARITIES; p++) {
-    plaquette_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(
-        n, surroundings_of(tables, gauge, NULL, p), tables->counters);
+    for_sites(plaquette_kernel, n, surroundings_of(tables, gauge, NULL, p), tables->counters);
     MD_TRY(md_cuda_launched(context, "plaquettes"));
   }
   MD_TRY(md_device_download(context, found, tables->counters, sizeof found));

@@ -24,6 +24,12 @@ static inline unsigned blocks(int64_t sites) {
   return (unsigned)((sites + BLOCK - 1) / BLOCK);
 }
 
+/* Queues the kernel for n sites, its first argument. */
+template <class... P, class... A>
+static inline void for_sites(void (*kernel)(int64_t, P...), int64_t n, A... a) {
+  kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, a...);
+}
+
 static __device__ inline void load(double u[MATRIX], const plane_view &from, int64_t site) {
 #pragma unroll
   for (int c = 0; c < MATRIX; c++) u[c] = from.data[c * from.stride + site];

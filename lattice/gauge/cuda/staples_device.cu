@@ -110,47 +110,37 @@ static __global__ void __launch_bounds__(BLOCK)
 static void lower(const md_staple_tables *t, md_field *out, const md_matrices *u,
                   const md_matrices *a, int mu) {
   const int p = out->parity;
-  const int64_t n = out->sites;
-  lower_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out), view(u, p), view(a, p),
-                                                     view(u, 1 - p), t->to[p][mu]);
+  for_sites(lower_kernel, out->sites, view(out), view(u, p), view(a, p), view(u, 1 - p),
+            t->to[p][mu]);
 }
 
 static void staple(const md_staple_tables *t, md_matrices *out, const md_matrices *base,
                    const md_matrices *u, const md_matrices *a, const md_matrices *lower_part,
                    int mu, int nu) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = out->at[p].sites;
-    staple_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(
-        n, view(out, p), view_or_none(base, p), view(u, p), view(u, 1 - p), view(a, 1 - p),
-        view_or_none(lower_part, 1 - p), t->to[p][mu], t->to[p][nu], t->to[p][MD_DIMS + nu]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++)
+    for_sites(staple_kernel, out->at[p].sites, view(out, p), view_or_none(base, p), view(u, p),
+              view(u, 1 - p), view(a, 1 - p), view_or_none(lower_part, 1 - p), t->to[p][mu],
+              t->to[p][nu], t->to[p][MD_DIMS + nu]);
 }
 
 static void shift(const md_staple_tables *t, md_matrices *out, const md_matrices *in,
                   int direction) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = out->at[p].sites;
-    shift_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out, p), view(in, 1 - p),
-                                                       t->to[p][direction]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++)
+    for_sites(shift_kernel, out->at[p].sites, view(out, p), view(in, 1 - p), t->to[p][direction]);
 }
 
 static void combine(md_matrices *out, double a, const md_matrices *x, double b,
                     const md_matrices *y, const md_matrices *z) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = out->at[p].sites;
-    combine_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out, p), a, view(x, p), b,
-                                                         view_or_none(y, p), view_or_none(z, p));
-  }
+  for (int p = 0; p < MD_PARITIES; p++)
+    for_sites(combine_kernel, out->at[p].sites, view(out, p), a, view(x, p), b, view_or_none(y, p),
+              view_or_none(z, p));
 }
 
 static void multiply(const md_staple_tables *t, md_matrices *out, const md_matrices *u,
                      const md_matrices *v, int mu) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = out->at[p].sites;
-    multiply_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out, p), view(u, p),
-                                                          view(v, 1 - p), t->to[p][mu]);
-  }
+  for (int p = 0; p < MD_PARITIES; p++)
+    for_sites(multiply_kernel, out->at[p].sites, view(out, p), view(u, p), view(v, 1 - p),
+              t->to[p][mu]);
 }
 
 static md_status project(md_context *context, const md_staple_tables *t, md_matrices *v,
@@ -158,10 +148,9 @@ static md_status project(md_context *context, const md_staple_tables *t, md_matr
   unsigned long long found[2] = {0, 0};
   MD_TRY(md_device_upload(context, t->counters, found, sizeof found));
   for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = v->at[p].sites;
-    project_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(v, p), special, t->counters);
+    for_sites(project_kernel, v->at[p].sites, view(v, p), special, t->counters);
     MD_TRY(md_cuda_launched(context, "projection of links"));
-    counts->links += n;
+    counts->links += v->at[p].sites;
   }
   MD_TRY(md_device_download(context, found, t->counters, sizeof found));
   counts->fallbacks += (long long)found[0];
@@ -170,22 +159,12 @@ static md_status project(md_context *context, const md_staple_tables *t, md_matr
 }
 
 static void stout(md_matrices *out, const md_matrices *sum, const md_matrices *u) {
-  for (int p = 0; p < MD_PARITIES; p++) {
-    const int64_t n = out->at[p].sites;
-    stout_kernel<<<blocks(n), BLOCK, 0, md_stream()>>>(n, view(out, p), view(sum, p), view(u, p));
-  }
+  for (int p = 0; p < MD_PARITIES; p++)
+    for_sites(stout_kernel, out->at[p].sites, view(out, p), view(sum, p), view(u, p));
 }
 
 extern "C" md_staple_kernels md_staple_kernels_device(void) {
-  md_staple_kernels kernels;
-  kernels.lower = lower;
-  kernels.staple = staple;
-  kernels.shift = shift;
-  kernels.combine = combine;
-  kernels.multiply = multiply;
-  kernels.project = project;
-  kernels.stout = stout;
-  return kernels;
+  return {lower, staple, shift, combine, multiply, project, stout};
 }
 
 extern "C" md_status md_staple_tables_create_device(md_context *context,
