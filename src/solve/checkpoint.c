@@ -10,7 +10,7 @@
 
 /* What a state belongs to, in words that must be equal one by one: whatever changes a bit of an
  * iteration, and what the state's solution is added to. */
-enum { KEYS = 15, PARAMETERS_BYTES = 160, WORD_BYTES = 8192 };
+enum { KEYS = 15, PARAMETERS_BYTES = 256, WORD_BYTES = 8192 };
 
 typedef struct key {
   md_attribute word[KEYS]; /* texts of this solve */
@@ -32,6 +32,9 @@ static void make_key(const md_solve_run *run, key *k) {
   md_physics_words(&r->physics, &r->request, k->words, sizeof k->words);
   snprintf(k->parameters, sizeof k->parameters, "u0 %.17g, naik-epsilon %.17g, imaginary mu %.17g",
            r->physics.u0, r->physics.naik_epsilon, r->request.twist.imaginary_mu);
+  if (md_action_get(r->request.action)->walls)
+    md_append(k->parameters, sizeof k->parameters, ", M5 %.17g, b5 %.17g, c5 %.17g",
+              r->request.walls.height, r->request.walls.b5, r->request.walls.c5);
   const char *const words[KEYS][2] = {
       {"links", run->links.checksum},
       {"action", k->words},

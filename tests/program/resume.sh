@@ -121,6 +121,9 @@ other 'reconstruct 18 there, 12 here' --source "$at" --reconstruct 12
 other 'backend cpu_simd there, cpu_ref here' --source "$at" --backend cpu_ref
 other 'guess none there, guess.h5 here' --source "$at" --guess guess.h5
 other 'deflate none there, modes.h5 here' --source "$at" --deflate modes.h5
+walls='solve small.h5 --mass 0.5 --action mobius --Ls 4 --checkpoint w.h5'
+on 1 $walls --checkpoint-every 4 --max-iter 9 --quiet 2>/dev/null
+refuses 2 'parameters .*, M5 1.8, b5 1.5, c5 0.5 there, .*, M5 1.8000000000000003, .* here' 1 $walls --M5 1.8000000000000003 --resume
 on 1 generate --dims 4x4x4x4 --start hot --seed 7 -o other.h5 --quiet
 refuses 2 'must belong to this solve: links [0-9a-f]{16} there, [0-9a-f]{16} here' 1 solve other.h5 --mass 0.05 --source "$at" --checkpoint k.h5 --resume
 on 1 solve small.h5 --mass 0.05 --guess guess.h5 --checkpoint k.h5 --checkpoint-every 4 --max-iter 9 2>/dev/null >/dev/null
