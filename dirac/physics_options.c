@@ -140,12 +140,18 @@ md_status md_physics_check_unitarity(md_context *context, const md_physics_optio
                                      bool warn) {
   const double rounding = 1e-10;
   const md_reconstruct reals = request->reconstruct;
-  if (options->reunitarize || reals == MD_RECONSTRUCT_18) return MD_OK;
-  if (!md_reconstruct_has_phase(reals) && unitarity_deviation > MD_THIN_TOLERANCE)
-    return md_fail(context, MD_INPUT,
-                   "links of %s reals must be in SU(3) within %g, their largest deviation is %.3g; "
-                   "use --reconstruct 18",
-                   md_reconstruct_name(reals), MD_THIN_TOLERANCE, unitarity_deviation);
+  const bool rebuilt = reals != MD_RECONSTRUCT_18 && !md_reconstruct_has_phase(reals);
+  const bool fixed = /* which holds no number above 1 of such links */
+      request->precision == MD_FIXED && md_action_get(request->action)->special_unitary;
+  if (options->reunitarize) return MD_OK;
+  if ((rebuilt || fixed) && unitarity_deviation > MD_THIN_TOLERANCE)
+    return md_fail(
+        context, MD_INPUT,
+        "links %s%s%s must be in SU(3) within %g, their largest deviation is %.3g; use %s",
+        rebuilt ? "of " : "in ", rebuilt ? md_reconstruct_name(reals) : "fixed",
+        rebuilt ? " reals" : "", MD_THIN_TOLERANCE, unitarity_deviation,
+        rebuilt ? "--reconstruct 18" : "half");
+  if (reals == MD_RECONSTRUCT_18) return MD_OK;
   if (!warn || request->precision != MD_DOUBLE || !(unitarity_deviation > rounding)) return MD_OK;
   md_warn(context,
           "links are in SU(3) within %.1e only, as in single precision, and rebuilding them from "

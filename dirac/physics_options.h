@@ -123,9 +123,10 @@ enum { MD_PHYSICS_WORDS_BYTES = 160 };
  * mu 0.1, flux quanta -3, reunitarized" or "mobius, Ls 12, M5 1.8, b5 1.5, c5 0.5", into text. */
 const char *md_physics_words(const md_physics_options *options, const md_backend_request *request,
                              char *text, size_t bytes);
-/* MD_INPUT where links of files that are rebuilt from fewer reals are no thin ones; and if `warn` a
- * warning that names --reunitarize where it would spare iterations: links for a solver in double
- * that are off SU(3) by more than rounding in double. Local. */
+/* MD_INPUT where links of files that are rebuilt from fewer reals, or held in fixed by an action of
+ * bare links, are no thin ones; and if `warn` a warning that names --reunitarize where it would
+ * spare iterations: links for a solver in double that are off SU(3) by more than rounding in
+ * double. Local. */
 md_status md_physics_check_unitarity(md_context *context, const md_physics_options *options,
                                      const md_backend_request *request, double unitarity_deviation,
                                      bool warn);

@@ -38,6 +38,9 @@ on 1 smear s.h5 --action hisq --fat-out fat.h5 --long-out long.h5 --quiet && on 
 for command in 'solve fat.milc --mass 0.1' 'measure --lattices fat.milc --masses 0.1 --output f.h5'; do
   refuses 2 'links of 12 reals must be in SU.3. within 0.0001, their largest deviation is .*; use --reconstruct 18' 2 \
     $command --reconstruct 12 --quiet
+  for with in '--inner fixed' '--precision fixed --tol 1e-2'; do
+    refuses 2 'links in fixed must be in SU.3. within 0.0001, their largest deviation is .*; use half' 1 $command $with --quiet
+  done
 done
 
 # Every command that loads thin links.
