@@ -1,5 +1,6 @@
 /* Eigenvectors of -Deo Doe, or of S S^dag: found, and in files. */
 #include "dirac/eigen/eigen.h"
+#include "base/text.h"
 #include "dirac/backend.h"
 #include "io/modes_file.h"
 #include "io/vectors.h"
@@ -85,13 +86,13 @@ static md_status find(md_quark *quark, const md_eigen_search *r, md_eigenmodes *
   if (status != MD_OK || converged) return status;
   if (m->converged == r->modes)
     return md_fail(context, MD_UNREACHED,
-                   "all %d modes converged, but %d restarts left none to look for others below "
+                   "all %d modes converged, but %d restart%s left none to look for others below "
                    "them; raise max_restarts",
-                   r->modes, r->max_restarts);
+                   r->modes, r->max_restarts, md_plural(r->max_restarts));
   return md_fail(context, MD_UNREACHED,
                  "%d modes were to have residuals of at most %g and none below them, %d have after "
-                 "%d restarts; raise max_restarts or tolerance",
-                 r->modes, r->tolerance, m->converged, r->max_restarts);
+                 "%d restart%s; raise max_restarts or tolerance",
+                 r->modes, r->tolerance, m->converged, r->max_restarts, md_plural(r->max_restarts));
 }
 
 md_status md_eigen_find(md_quark *quark, const md_eigen_search *request, md_eigenmodes **modes) {

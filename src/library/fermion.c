@@ -333,6 +333,8 @@ md_status md_fermion_pions(const md_fermion *x, const int (*origin)[4], int coun
   const int *dims = x->of[0].geometry->global;
   md_fermion copy;
   md_field *of;
+  if (count < 0)
+    return md_fail(x->context, MD_INPUT, "there must be 0 or more momenta, got %d", count);
   for (int r = 0; r < x->of[0].n_rhs; r++)
     for (int d = 0; d < MD_DIMS; d++)
       if (origin[r][d] < 0 || origin[r][d] >= dims[d])

@@ -1,5 +1,6 @@
 /* Dirac operators: hops, solves, multi-shift. */
 #include "base/statistics.h"
+#include "base/text.h"
 #include "dirac/solvers/multishift.h"
 #include "dirac/solvers/solver_options.h"
 #include "lattice/gauge/smear.h"
@@ -95,7 +96,8 @@ md_status md_quark_create(md_improved *links, const md_quark_request *request, m
   q->links = links;
   md_status status = read_request(q, request);
   const md_halo_request halo = {.transport = q->transport};
-  if (status == MD_OK && q->request.reconstruct != MD_RECONSTRUCT_18 &&
+  if (status == MD_OK &&
+      (q->request.reconstruct != MD_RECONSTRUCT_18 || q->request.precision == MD_FIXED) &&
       md_action_get(q->request.action)->special_unitary)
     status = md_gauge_check_thin(q->context, links->field);
   if (status == MD_OK)
@@ -212,7 +214,12 @@ static md_status check_solve(md_quark *quark, const md_solve_request *r, const m
                    "got '%s' and %s%s",
                    want.action, want.boundary, have->action, have->boundary,
                    strcmp(have->lattice_checksum, want.lattice_checksum) ? " of other links" : "");
-  if (have && r->modes->modes.count > 0 && r->modes->modes.vectors->geometry != d->geometry)
+  if (have && r->modes->converged == 0)
+    return md_fail(context, MD_INPUT,
+                   "modes to deflate with must have converged, got none of %d; search with more "
+                   "restarts or a larger tolerance",
+                   r->modes->modes.count);
+  if (have && r->modes->modes.vectors->geometry != d->geometry)
     return md_fail(
         context, MD_INPUT,
         "modes must be found on the lattice of the operator, got those of another one of "
@@ -323,8 +330,8 @@ static md_status solve_shifts(md_quark *quark, const md_multishift_request *requ
   if (status == MD_OK && !found.converged)
     status = md_fail(quark->context, MD_UNREACHED,
                      "the true residual of every shift must be at most %g, got %.3e after %d "
-                     "iterations; raise max_iterations or tolerance",
-                     request->tolerance, worst, found.iterations);
+                     "iteration%s; raise max_iterations or tolerance",
+                     request->tolerance, worst, found.iterations, md_plural(found.iterations));
   md_multishift_result_free(&found);
   return status;
 }

@@ -373,6 +373,11 @@ static void modes_deflate(void) {
   md_eigen_destroy(modes);
   REFUSED(MD_INPUT, "boundary", md_eigen_read(other, NAN, path_of("modes.h5"), &modes));
   TRUE(!modes);
+  search.tolerance = 1e-30, search.max_restarts = 1;
+  REFUSED(MD_UNREACHED, "0 have after 1 restart;", md_eigen_find(quark, &search, &modes));
+  request.modes = modes;
+  REFUSED(MD_INPUT, "must have converged, got none", md_quark_solve(quark, &request, x, b, &plain));
+  md_eigen_destroy(modes);
   md_fermion_destroy(v), md_fermion_destroy(odd), md_fermion_destroy(even);
   md_fermion_destroy(b), md_fermion_destroy(x);
   md_eigen_destroy(read);
@@ -499,6 +504,7 @@ static void files_and_studies(void) {
   double pions[3 * 8];
   REFUSED(MD_INPUT, "an origin must lie on the lattice, 0..7 in direction t, got 16",
           md_fermion_pions(b, far, 1, zero, pions));
+  REFUSED(MD_INPUT, "0 or more momenta, got -1", md_fermion_pions(b, far, -1, zero, pions));
   REFUSED(MD_INPUT, "6 right-hand sides", md_fermion_source(b, "points:0,0,0,0;1,0,0,0"));
   REFUSED(MD_INPUT, "on the lattice", md_fermion_source(b, "wall:8"));
   OK(md_fermion_write(x, path_of("x.h5"), false));

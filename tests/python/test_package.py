@@ -155,7 +155,7 @@ class Package(unittest.TestCase):
                     md.improved(self.lattice, *pair, "hisq")
 
     def test_eigen(self):
-        with self.assertRaisesRegex(md.UnreachedError, "all 4 modes converged, but 1 restarts left none"):
+        with self.assertRaisesRegex(md.UnreachedError, "all 4 modes converged, but 1 restart left none"):
             md.eigen(self.lattice, modes=4, max_restarts=1)
         modes = md.eigen(self.lattice, modes=4)
         want = report("eigen", LATTICE, "--modes", "4")["eigenvalues"]
