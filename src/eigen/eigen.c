@@ -166,8 +166,8 @@ static void print_end(const md_context *context, const search *r) {
   const md_eigen_result *found = &r->result;
   md_say(context, "filter       degree %d, damps %.4g to %.4g\n", found->filter_degree,
          found->window_low, found->window_high);
-  md_say(context, "search       %d filtered vectors, %d restarts, %.3f s: %s\n", found->iterations,
-         found->restarts, found->seconds,
+  md_say(context, "search       %d filtered vectors, %d restart%s, %.3f s: %s\n", found->iterations,
+         found->restarts, md_plural(found->restarts), found->seconds,
          found->converged     ? "converged"
          : found->interrupted ? "interrupted"
                               : "NOT converged");

@@ -44,16 +44,18 @@ static md_status unreached(md_context *context, const md_solve_run *run,
   bool ran_out = result->iterations >= o->max_iterations;
   if (result->interrupted)
     return md_fail(context, MD_ENVIRONMENT,
-                   "%s ended the solve after %d common iterations, with a shift at a true "
+                   "%s ended the solve after %d common iteration%s, with a shift at a true "
                    "residual of %.3e",
-                   md_interrupt_name(context), result->iterations, worst_of(result));
+                   md_interrupt_name(context), result->iterations, md_plural(result->iterations),
+                   worst_of(result));
   for (int k = 0; k < result->n_shifts; k++)
     ran_out = ran_out || result->shifts[k].refine_iterations >= o->max_iterations;
   return md_fail(context, MD_UNREACHED,
                  "the true residual of every shift must be at most %g, %s %.3e after %d "
-                 "iterations; raise %s--tol%s",
+                 "iteration%s; raise %s--tol%s",
                  o->tolerance, ran_out ? "got" : "stalled at", worst_of(result), result->iterations,
-                 ran_out ? "--max-iter or " : "", o->refine ? "" : ", or add --refine");
+                 md_plural(result->iterations), ran_out ? "--max-iter or " : "",
+                 o->refine ? "" : ", or add --refine");
 }
 
 /* Shifts are those of S S^dag, which are no masses. */
