@@ -233,8 +233,9 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
         md_plural(r->iterations), ran_out ? "--max-iter or " : "",
         o->how.by->direct                       ? ", or take --solver cg"
         : o->run.request.precision == MD_DOUBLE ? ""
-        : o->run.mixed                          ? ", or use a wider --inner"
-                                                : ", or use --precision double with --inner");
+        : !o->run.mixed                         ? ", or use --precision double with --inner"
+        : o->run.request.precision == MD_SINGLE ? ", or leave out --inner"
+                                                : ", or use a wider --inner");
   if (o->checkpoint && run->checkpoint_message[0])
     snprintf(state, sizeof state, "its state is not in %.200s: %.400s", o->checkpoint,
              run->checkpoint_message);
