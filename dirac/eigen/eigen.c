@@ -273,7 +273,11 @@ static md_status take_signs(search *s, const md_dirac *dirac) {
   r->signs = calloc(1, bytes);
   MD_TRY(md_agree(s->context,
                   r->signs ? MD_OK : md_fail_memory(s->context, bytes, "the signs of modes")));
-  return md_eigen_basis_signs(&s->basis, r->below, r->signs);
+  const md_status status = md_eigen_basis_signs(&s->basis, r->below, r->signs);
+  if (status == MD_OK) return MD_OK;
+  free(r->signs); /* which a report would show */
+  r->signs = NULL;
+  return status;
 }
 
 md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
