@@ -325,8 +325,8 @@ md_status md_tensor_check(md_context *context, const md_backend_request *request
     if (request->n_rhs < 2 && !spin)
       return md_fail(context, MD_INPUT,
                      "packing stacked has right-hand sides as tile rows and needs at least 2, got "
-                     "%d; take 8 or 16, or packing block8",
-                     request->n_rhs);
+                     "%d; take 8 or 16%s",
+                     request->n_rhs, request->precision == MD_HALF ? ", or packing block8" : "");
     return MD_OK;
   }
   if (spin)
@@ -336,8 +336,9 @@ md_status md_tensor_check(md_context *context, const md_backend_request *request
   if (request->precision != MD_HALF)
     return md_fail(context, MD_INPUT,
                    "packing %s multiplies 16x16x16 tiles of fp16, got precision %s; use "
-                   "--precision half or --packing stacked",
-                   name, md_precision_name(request->precision));
+                   "--precision half%s",
+                   name, md_precision_name(request->precision),
+                   request->n_rhs > 1 || request->pads ? " or --packing stacked" : "");
   if (request->n_rhs != 1)
     return md_fail(context, MD_INPUT,
                    "packing %s serves one right-hand side, got %d; use --packing stacked", name,

@@ -121,6 +121,8 @@ if on 1 bench gemv --dims 8x8 --repeat 1 | grep -q 'host only'; then
   refuses 3 'bench dirac timed nothing: (backend cuda is not available|GPU code needs the NVIDIA driver)' 1 bench dirac --dims 4x4x4x4 --backends cuda
   refuses 3 'bench solver timed nothing: (backend cuda is not available|GPU code needs the NVIDIA driver)' 2 bench solver --dims 4x4x4x4 --operators cuda
 fi
+refuses 3 'needs at least 2, got 1; take 8 or 16$' 1 \
+  bench dirac --dims 4x4x4x4 --backends tensor_emu --packings stacked --precisions double --rhs 1
 refuses 3 'bench dirac timed nothing: backend cpu_ref does not serve precision half' 1 \
   bench dirac --dims 4x4x4x4 --backends cpu_ref --precisions half
 on 1 generate --dims 4x4x4x4 --sweeps 2 --output "$work/g.h5" --json "$work/g.json" >"$work/out" || complain "two sweeps: exit $?"
