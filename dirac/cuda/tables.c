@@ -1,6 +1,7 @@
 /* Tables of the cuda backend's stencils: rows, the order of sites, interior and boundary. */
 #include "base/device.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "dirac/cuda/stencil.h"
 
 #include <stdlib.h>
@@ -269,10 +270,12 @@ md_status md_stencil_tables_load(md_context *context, const md_links *links,
                                  const md_backend_request *request,
                                  md_stencil stencil[MD_PARITIES]) {
   host_tables tables = {0};
+  const int64_t host = md_memory_mark(context).host; /* that of the device stays */
   md_status status = make_tables(context, links, request, &tables);
   if (status == MD_OK) status = load_tables(context, links, request, &tables, stencil);
   for (int p = 0; p < MD_PARITIES; p++) MD_FREE(tables.rows[p], tables.long_rows[p]);
   MD_FREE(tables.blocks, tables.order);
+  md_memory_return_to(context, (md_memory_need){host, md_memory_mark(context).device});
   return status;
 }
 

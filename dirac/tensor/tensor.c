@@ -3,6 +3,7 @@
 
 #include "base/device.h"
 #include "base/memory.h"
+#include "base/memory_need.h"
 #include "dirac/wilson/wilson.h"
 #include "lattice/fields/reals.h"
 
@@ -55,14 +56,16 @@ static void pack_site(const md_backend_request *request, const md_links *links, 
 
 static md_status load_links(md_context *context, tensor *s, const md_links *links, int parity) {
   const int64_t sites = s->geometry->sites, reals = s->terms * MD_LINK_REALS;
+  const int64_t room = sites < UPLOAD_SITES ? sites : UPLOAD_SITES;
   const size_t site_bytes = (size_t)reals * md_precision_bytes(s->request.precision);
   void *buffer = NULL;
   md_status status =
       md_device_allocate(context, (size_t)sites * site_bytes, "links of tensor", &s->links[parity]);
+  const md_memory_need mark = md_memory_mark(context);
   if (status == MD_OK)
-    status = md_allocate(context, UPLOAD_SITES * site_bytes, "links on their way", &buffer);
-  for (int64_t first = 0; buffer && first < sites && status == MD_OK; first += UPLOAD_SITES) {
-    const int64_t count = sites - first < UPLOAD_SITES ? sites - first : UPLOAD_SITES;
+    status = md_allocate(context, (size_t)room * site_bytes, "links on their way", &buffer);
+  for (int64_t first = 0; buffer && first < sites && status == MD_OK; first += room) {
+    const int64_t count = sites - first < room ? sites - first : room;
 #pragma omp parallel for schedule(static)
     for (int64_t i = 0; i < count; i++)
       pack_site(&s->request, links, parity, first + i, buffer, i * reals);
@@ -70,6 +73,7 @@ static md_status load_links(md_context *context, tensor *s, const md_links *link
                               buffer, (size_t)count * site_bytes);
   }
   free(buffer);
+  md_memory_return_to(context, mark);
   return status;
 }
 
