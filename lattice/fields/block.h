@@ -67,7 +67,7 @@ md_status md_block_add(md_context *context, md_block *block, md_field *z, int co
 md_status md_block_cross(md_context *context, md_block *block, const md_field *x, const md_field *y,
                          double *product);
 
-/* md_block_update without sums, then md_block_cross of `with` and the new y, in one pass where that
- * is possible: for narrow fields on a device. Collective. */
+/* md_block_update without sums, then md_block_cross of `with` and the new y, of fields on a device
+ * alone; in one pass where they are narrow. Collective. */
 md_status md_block_update_cross(md_context *context, md_block *block, md_field *y,
                                 const md_block_step *step, const md_field *with, double *product);
