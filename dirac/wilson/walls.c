@@ -4,20 +4,12 @@
 
 #include <math.h>
 
-void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to) {
-  static const md_wall_kernels *const kernels[MD_PRECISIONS][MD_ISAS] =
-      MD_EVERY_PRECISION(&md_wall_host);
-  if (MINIDIRAC_HAVE_CUDA && in->space == MD_DEVICE) {
-    for (int k = 0; k < count; k++) md_wall_apply_device(to[k].m, &to[k].way, in, to[k].out);
-    return;
-  }
-  kernels[in->precision][md_isa_best()]->apply(in, count, to);
-}
-
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out) {
-  const md_wall_output to = {m, *way, out};
-  md_wall_apply_to(in, 1, &to);
+  static const md_wall_kernels *const kernels[MD_PRECISIONS][MD_ISAS] =
+      MD_EVERY_PRECISION(&md_wall_host);
+  if (MINIDIRAC_HAVE_CUDA && in->space == MD_DEVICE) return md_wall_apply_device(m, way, in, out);
+  kernels[in->precision][md_isa_best()]->apply(m, way, in, out);
 }
 
 double md_wall_norm(const md_wall_matrix *m) {

@@ -43,9 +43,8 @@ static VECTOR rescale(md_field *f, int64_t site, int count, md_lanes_int32 large
 #endif
 
 /* Of sites with scales twice: for the largest real, then for good. */
-static void apply_chunk(const md_field *in, const md_wall_output *to, const steps of[2],
+static void apply_chunk(const steps of[2], bool add, const md_field *in, md_field *out,
                         int64_t site) {
-  md_field *out = to->out;
   const places from = places_of(in, site), at = places_of(out, site);
   const bool one = md_field_planar(in);
   const int left = in->sites - site < CHUNK ? (int)(in->sites - site) : CHUNK;
@@ -70,11 +69,11 @@ static void apply_chunk(const md_field *in, const md_wall_output *to, const step
         for (int k = 0; k < slices; k++) {
 #if SCALED
           y[k] *= scale;
-          if (to->way.add) y[k] += old_scale * load_part(y_at + k * at.slice, count);
+          if (add) y[k] += old_scale * load_part(y_at + k * at.slice, count);
           largest = md_lanes_larger((md_lanes_int32)y[k] & INT32_MAX, largest);
           if (pass == 0) store_part(y_at + k * at.slice, units * y[k], count, false);
 #else
-          if (to->way.add) y[k] += load_part(y_at + k * at.slice, count);
+          if (add) y[k] += load_part(y_at + k * at.slice, count);
           store_part(y_at + k * at.slice, y[k], count, false);
 #endif
         }
@@ -86,14 +85,13 @@ static void apply_chunk(const md_field *in, const md_wall_output *to, const step
   (void)units;
 }
 
-static void apply(const md_field *in, int count, const md_wall_output *to) {
+static void apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
+                  md_field *out) {
   const int slices = in->components / (2 * PLANES);
-  steps of[MD_MOST_WALL_OUTPUTS][2];
-  for (int k = 0; k < 2 * count; k++)
-    of[k / 2][k % 2] = steps_of(to[k / 2].m, &to[k / 2].way, slices, k % 2);
+  const steps of[2] = {steps_of(m, way, slices, false), steps_of(m, way, slices, true)};
 #pragma omp parallel for schedule(static)
   for (int64_t site = 0; site < in->sites; site += md_field_planar(in) ? CHUNK : 1)
-    for (int k = 0; k < count; k++) apply_chunk(in, &to[k], of[k], site);
+    apply_chunk(of, way->add, in, out, site);
 }
 
 const md_wall_kernels MD_JOIN(md_wall_host_, MD_JOIN(SUFFIX, MD_JOIN(_, MD_ISA))) = {apply};

@@ -55,12 +55,11 @@ static md_status hop(md_context *context, wilson *w, bool adjoint, md_field *out
  * `work` B in, or for H^dag by a backend that does not turn gamma_5 in. */
 static md_field *begin(const wilson *w, bool adjoint, md_field *in, md_field *work,
                        md_field *site) {
-  const md_wall_output to[] = {
-      {adjoint ? NULL : &w->of.b, {.gamma5 = adjoint, .factor = 1.0}, work},
-      {&w->of.site, {.adjoint = adjoint, .factor = 1.0}, site}};
   const bool apart = adjoint ? !w->dirac->backend->turns : weighs(w);
-  md_wall_apply_to(in, 1 + apart, to + !apart);
-  return apart ? work : in;
+  md_wall_apply(&w->of.site, way_of(adjoint), in, site);
+  if (!apart) return in;
+  md_wall_apply(adjoint ? NULL : &w->of.b, adjoint ? &by_gamma5 : &as_it_is, in, work);
+  return work;
 }
 
 /* out = A in - 1/2 H B in, or A^dag in - 1/2 B^dag gamma_5 H gamma_5 in, of one parity of out. */

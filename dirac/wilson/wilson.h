@@ -50,14 +50,6 @@ typedef struct md_wall_way {
  * matrix. Local. */
 void md_wall_apply(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                    md_field *out);
-/* The same to several fields, different ones, that are not in, with one pass over it. */
-enum { MD_MOST_WALL_OUTPUTS = 2 };
-typedef struct md_wall_output {
-  const md_wall_matrix *m;
-  md_wall_way way;
-  md_field *out;
-} md_wall_output;
-void md_wall_apply_to(const md_field *in, int count, const md_wall_output *to);
 /* That of fields on a device, in builds with CUDA. m: one of md_wall_matrices. */
 void md_wall_apply_device(const md_wall_matrix *m, const md_wall_way *way, const md_field *in,
                           md_field *out);

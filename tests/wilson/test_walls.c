@@ -1,6 +1,6 @@
 /* Matrices of the fifth dimension slice by slice against the same as dense matrices in double:
  * every storage type, one and many right-hand sides, both chiralities and their transposes,
- * factors, gamma_5, results that are added, and two of one source. */
+ * factors, gamma_5 and results that are added. */
 #include "dirac/wilson/wilson.h"
 #include "support.h"
 
@@ -11,41 +11,33 @@ static const md_walls walls[] = {{2, 1.8, 1.0, 0.0}, {8, 1.8, 1.0, 0.0}, {5, 1.8
 static const double masses[] = {0.1, 0.0, -0.3};
 enum { WALLS = sizeof walls / sizeof *walls, MASSES = 3, MATRICES = 7 };
 
-/* Fields of one shape: what is read, and what two results are added to. */
+/* Fields of one shape: what is read, and what the result is added to. */
 typedef struct trial {
-  md_field in, out[MD_MOST_WALL_OUTPUTS];
+  md_field in, out;
 } trial;
 
 static void make(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
                  int slices, const trial *values, trial *t) {
   const md_field_shape shape = {precision, MD_HOST, 24 * slices, n_rhs, true, false};
-  md_field *of[] = {&t->in, &t->out[0], &t->out[1]};
-  const md_field *from[] = {&values->in, &values->out[0], &values->out[1]};
-  for (int k = 0; k < 3; k++) {
-    MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, of[k]));
-    MD_REQUIRE(context, md_field_convert(context, of[k], from[k]));
-  }
+  MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &t->in));
+  MD_REQUIRE(context, md_field_create(context, g, &shape, MD_EVEN, &t->out));
+  MD_REQUIRE(context, md_field_convert(context, &t->in, &values->in));
+  MD_REQUIRE(context, md_field_convert(context, &t->out, &values->out));
 }
 
 static void drop(trial *t) {
-  md_field_destroy(&t->in);
-  for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++) md_field_destroy(&t->out[k]);
+  MD_FIELDS_DESTROY(&t->in, &t->out);
 }
 
-/* Two matrices of m, in ways that follow from `which`. */
+/* A matrix of m, in a way that follows from `which`. */
 static void apply(const md_wall_matrices *m, int which, bool dense, trial *t) {
   md_wall_matrix of[MATRICES] = {m->a, m->b,    m->a_inverse,
                                  m->k, m->site, m->of_x ? m->b : m->b_inverse};
+  const int matrix = which % MATRICES, bits = which / MATRICES;
+  const md_wall_way way = {
+      .adjoint = bits & 1, .gamma5 = bits & 2, .add = bits & 4, .factor = -0.7};
   for (int k = 0; k < MATRICES; k++) of[k].dense = dense || of[k].dense;
-  md_wall_output to[MD_MOST_WALL_OUTPUTS];
-  for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++) {
-    const int matrix = (which + 2 * k) % MATRICES, way = which / MATRICES + k;
-    to[k] =
-        (md_wall_output){matrix < MATRICES - 1 ? &of[matrix] : NULL,
-                         {.adjoint = way & 1, .gamma5 = way & 2, .add = way & 4, .factor = -0.7},
-                         &t->out[k]};
-  }
-  md_wall_apply_to(&t->in, MD_MOST_WALL_OUTPUTS, to);
+  md_wall_apply(matrix < MATRICES - 1 ? &of[matrix] : NULL, &way, &t->in, &t->out);
 }
 
 static void compare(md_context *context, const md_geometry *g, md_precision precision, int n_rhs,
@@ -56,8 +48,7 @@ static void compare(md_context *context, const md_geometry *g, md_precision prec
   trial random, mine, exact;
   MD_REQUIRE(context, md_wall_matrices_make(context, &request, mass, &m));
   md_test_random_shape(context, g, &shape, MD_EVEN, 1, &random.in);
-  for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++)
-    md_test_random_shape(context, g, &shape, MD_EVEN, 2 + (uint64_t)k, &random.out[k]);
+  md_test_random_shape(context, g, &shape, MD_EVEN, 2, &random.out);
   for (int which = 0; which < 8 * MATRICES; which++) {
     char name[128];
     make(context, g, precision, n_rhs, w->slices, &random, &mine);
@@ -66,9 +57,8 @@ static void compare(md_context *context, const md_geometry *g, md_precision prec
     apply(&m, which, true, &exact);
     snprintf(name, sizeof name, "%s, %d rhs, %d slices, mass %g, way %d",
              md_precision_name(precision), n_rhs, w->slices, mass, which);
-    for (int k = 0; k < MD_MOST_WALL_OUTPUTS; k++)
-      md_require_at_most(md_test_distance(context, &mine.out[k], &exact.out[k]),
-                         4.0 * md_precision_roundoff(precision), name);
+    md_require_at_most(md_test_distance(context, &mine.out, &exact.out),
+                       4.0 * md_precision_roundoff(precision), name);
     drop(&mine);
     drop(&exact);
   }
