@@ -292,40 +292,30 @@ static md_status reconstruct(md_context *context, md_system *s) {
   return MD_OK;
 }
 
-/* A field of all slices in double, f itself where it is one, else on the host; and one of quarks
- * that lies where it does, not made where that is on the host. */
-typedef struct wall_fields {
-  md_field room, quark, *all;
-} wall_fields;
-static md_status wall_fields_create(md_context *context, md_field *f, wall_fields *w) {
-  md_field_shape shape = {MD_DOUBLE, MD_HOST, f->components, f->n_rhs, true, false};
-  *w = (wall_fields){.all = f->precision == MD_DOUBLE ? f : &w->room};
-  if (w->all != f) return md_field_create(context, f->geometry, &shape, f->parity, &w->room);
+/* Beside f, a field of all slices, one of quarks that lies where it does; not made on the host. */
+static md_status quark_beside(md_context *context, const md_field *f, md_field *quark) {
+  const md_field_shape shape = {MD_DOUBLE, f->space, MD_SPINOR_REALS, f->n_rhs, true, true};
+  *quark = (md_field){0};
   if (f->space == MD_HOST) return MD_OK;
-  shape.space = f->space, shape.components = MD_SPINOR_REALS, shape.together = true;
-  return md_field_create(context, f->geometry, &shape, f->parity, &w->quark);
-}
-static void wall_fields_destroy(wall_fields *w) {
-  MD_FIELDS_DESTROY(&w->room, &w->quark);
+  return md_field_create(context, f->geometry, &shape, f->parity, quark);
 }
 
 /* f = eta of b */
 static md_status put_on_walls(md_context *context, const md_field *b, md_field *f) {
-  wall_fields w;
-  md_status status = wall_fields_create(context, f, &w);
-  if (status == MD_OK && w.quark.data) status = md_field_resize(context, &w.quark, b);
-  if (status == MD_OK && !md_counts(context)) md_walls_source(w.quark.data ? &w.quark : b, w.all);
-  if (status == MD_OK && w.all == &w.room) status = md_field_convert(context, f, &w.room);
-  wall_fields_destroy(&w);
+  md_field quark;
+  md_status status = quark_beside(context, f, &quark);
+  if (status == MD_OK && quark.data) status = md_field_resize(context, &quark, b);
+  if (status == MD_OK && !md_counts(context)) md_walls_source(quark.data ? &quark : b, f);
+  md_field_destroy(&quark);
   return md_agree(context, status);
 }
 
 /* x = q of two slices of psi */
-static md_status take_quark(md_context *context, wall_fields *w, int lower, int upper,
-                            md_field *x) {
+static md_status take_quark(md_context *context, const md_field *psi, md_field *quark, int lower,
+                            int upper, md_field *x) {
   if (md_counts(context)) return MD_OK;
-  md_walls_quark(w->all, lower, upper, w->quark.data ? &w->quark : x);
-  return w->quark.data ? md_field_resize(context, x, &w->quark) : MD_OK;
+  md_walls_quark(psi, lower, upper, quark->data ? quark : x);
+  return quark->data ? md_field_resize(context, x, quark) : MD_OK;
 }
 
 /* eta = D_- of the walls, D_- = 1 - c5 D_W = 1 - c5 (4 - M5) + c5/2 H. */
@@ -346,14 +336,13 @@ static md_status solution_on_walls(md_context *context, const md_system *s, md_f
                                    md_field *midpoint) {
   const int slices = md_request_slices(&state_of(s)->dirac->request);
   for (int k = 0; k < MD_PARITIES; k++) {
-    md_field of = s->x[k];
-    wall_fields w;
-    md_status status = wall_fields_create(context, &of, &w);
-    if (status == MD_OK && w.all == &w.room) status = md_field_convert(context, &w.room, &of);
-    if (status == MD_OK) status = take_quark(context, &w, 0, slices - 1, &x[k]);
+    const md_field *psi = &s->x[k];
+    md_field quark;
+    md_status status = quark_beside(context, psi, &quark);
+    if (status == MD_OK) status = take_quark(context, psi, &quark, 0, slices - 1, &x[k]);
     if (status == MD_OK && midpoint)
-      status = take_quark(context, &w, slices / 2, slices / 2 - 1, &midpoint[k]);
-    wall_fields_destroy(&w);
+      status = take_quark(context, psi, &quark, slices / 2, slices / 2 - 1, &midpoint[k]);
+    md_field_destroy(&quark);
     MD_TRY(status);
   }
   return MD_OK;
