@@ -1,6 +1,5 @@
 #include "dirac/action.h"
-
-#include <string.h>
+#include "base/options.h"
 
 static const md_action_data actions[MD_ACTIONS] = {
     [MD_ACTION_NAIVE] = {"naive", 1, {{"gauge", 1}}, true, 1, false},
@@ -22,9 +21,7 @@ const char *md_action_name(md_action action) {
 }
 
 int md_action_of(const char *name) {
-  for (int a = 0; a < MD_ACTIONS; a++)
-    if (strcmp(actions[a].name, name) == 0) return a;
-  return -1;
+  return md_choice_of(md_action_words, name);
 }
 
 int md_action_depth(md_action action) {

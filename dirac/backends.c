@@ -1,4 +1,5 @@
 #include "base/device.h"
+#include "base/options.h"
 #include "base/text.h"
 #include "dirac/backend.h"
 
@@ -22,12 +23,6 @@ static const char *const reconstruct_names[] = {MD_RECONSTRUCT_TABLE(MD_ROW)};
 static const char *const packing_names[] = {MD_PACKING_TABLE(MD_ROW) "auto"};
 #undef MD_ROW
 
-static int index_of(const char *const *names, int count, const char *name) {
-  for (int i = 0; i < count; i++)
-    if (strcmp(names[i], name) == 0) return i;
-  return -1;
-}
-
 const char *md_reconstruct_name(md_reconstruct reconstruct) {
   return reconstruct_names[reconstruct];
 }
@@ -35,10 +30,10 @@ const char *md_packing_name(md_packing packing) {
   return packing_names[packing];
 }
 int md_reconstruct_of(const char *name) {
-  return index_of(reconstruct_names, MD_RECONSTRUCTS, name);
+  return md_choice_of(&(MD_RECONSTRUCT_WORDS)[1], name);
 }
 int md_packing_of(const char *name) {
-  return index_of(packing_names, MD_PACKINGS + 1, name);
+  return md_choice_of(&(MD_PACKING_WORDS "|auto")[1], name);
 }
 
 const char *md_backend_words(const char *first, char text[MD_BACKEND_WORDS_BYTES]) {

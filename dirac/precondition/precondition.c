@@ -4,14 +4,6 @@
 
 #include <math.h>
 #include <stdlib.h>
-#include <string.h>
-
-md_precondition md_precondition_of(const char *name) {
-  static const char *const names[MD_PRECONDITIONS] = {"none", "chebyshev", "modes"};
-  int kind = 0;
-  while (kind + 1 < MD_PRECONDITIONS && strcmp(names[kind], name) != 0) kind++;
-  return (md_precondition)kind;
-}
 
 /* The Chebyshev iteration (G. Golub and R. Varga, Numer. Math. 3 (1961) 147; Y. Saad, Iterative
  * Methods for Sparse Linear Systems, 2nd ed., algorithm 12.1) as a polynomial of A. */

@@ -10,12 +10,10 @@ MD_C_BEGIN
 typedef enum md_precondition {
   MD_PRECONDITION_NONE,
   MD_PRECONDITION_CHEBYSHEV,
-  MD_PRECONDITION_MODES,
-  MD_PRECONDITIONS
+  MD_PRECONDITION_MODES
 } md_precondition;
 #define MD_PRECONDITION_WORDS "none|chebyshev|modes"
 enum { MD_PRECONDITION_MOST_DEGREE = 1000 };
-md_precondition md_precondition_of(const char *name); /* of the words */
 
 /* The Chebyshev iteration for A z = r from zero, `degree` times by A = `of`, a Hermitian and
  * positive operator that outlives it: z = p(A) r, where 1 - x p(x) is least on the part of the

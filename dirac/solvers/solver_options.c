@@ -6,7 +6,7 @@
 md_status md_solver_options_read(md_context *context, md_solver_options *o, bool inner, bool states,
                                  bool modes) {
   o->by = md_solver_find(o->solver);
-  o->before = md_precondition_of(o->precondition);
+  o->before = (md_precondition)md_choice_of(MD_PRECONDITION_WORDS, o->precondition);
   const unsigned takes = o->by ? o->by->takes : 0;
   if (o->by && states && !(takes & MD_TAKES_STATES))
     return md_fail(context, MD_INPUT, "--solver %s goes without --checkpoint", o->solver);

@@ -1,6 +1,5 @@
 #include "base/precision.h"
-
-#include <string.h>
+#include "base/options.h"
 
 static const struct {
   const char *name;
@@ -28,7 +27,5 @@ bool md_precision_scaled(md_precision precision) {
 }
 
 int md_precision_of(const char *name) {
-  for (int p = 0; p < MD_PRECISIONS; p++)
-    if (strcmp(name, table[p].name) == 0) return p;
-  return -1;
+  return md_choice_of(&(MD_PRECISION_WORDS)[1], name);
 }
