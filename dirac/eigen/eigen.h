@@ -69,15 +69,10 @@ int64_t md_eigen_unknowns(const md_geometry *geometry, int components);
  * together: a block of p (block Lanczos: G. Golub and R. Underwood, Mathematical Software III
  * (1977) 361). p starting vectors meet a degenerate eigenvalue p times at most: when all modes have
  * converged, a search from p new random vectors that are orthogonal to them follows, and only when
- * it changes none of them they are taken for the lowest.
- * Applications of A to a vector, all included, on 8^4 at beta 6.0 to 1e-8: 8, 32, 80 modes take
- * 8112, 4682, 6930 with p = 1 and 9920, 11248, 15840 with p = 16. A filtered subspace iteration
- * with the best window and number of guards would need 6400 and 17000 for 8 and 32 without its
- * start and its check, by its rate of convergence on that spectrum; so Krylov spaces of blocks are
- * kept, which need no such foresight. p = 1 is for operators that gain little from many right-hand
- * sides. MD_OK also when not converged or interrupted (see result); MD_INPUT for more modes than
- * unknowns; MD_UNREACHED when a sum is not finite. Free the result, also after a failure.
- * Collective. */
+ * it changes none of them they are taken for the lowest. p = 1 is for operators that gain little
+ * from many right-hand sides. MD_OK also when not converged or interrupted (see result); MD_INPUT
+ * for more modes than unknowns; MD_UNREACHED when a sum is not finite. Free the result, also after
+ * a failure. Collective. */
 md_status md_eigen_lowest(md_context *context, md_dirac *dirac, const md_eigen_request *request,
                           md_eigen_result *result);
 void md_eigen_result_free(md_eigen_result *result);

@@ -66,12 +66,7 @@ static md_status iterate(md_context *context, const md_solver_job *job, md_cg_st
   return status;
 }
 
-/* Block conjugate gradients BCGrQ (A. Dubrulle, Electron. Trans. Numer. Anal. 12 (2001) 216; the
- * form of M. Clark et al., arXiv:1710.09745): all right-hand sides search in the sum of their
- * Krylov spaces, so that iterations fall as their number grows. The residuals are kept as Q C with
- * orthonormal columns Q, which the recursion never divides by; columns that become dependent are
- * set to zero and drop out. For fields of 2 .. MD_MAX_BLOCK right-hand sides, on host or device;
- * state->p is the residual after it. */
+/* The iteration of dirac/solvers/block_steps.h; state->p is the residual after it. */
 const md_solver md_solver_block = {.name = "block",
                                    .help = "block CG, one Krylov space for all right-hand sides",
                                    .takes = MD_TAKES_INNER,

@@ -74,19 +74,6 @@ md_status md_cg_iterate_fused(md_context *context, const md_solver_job *job, md_
  *            where it pays: (y, A y) enters a deflation space on which r is projected
  *            p = r + beta p, not p = r: the Krylov space goes on
  *
- * Where the inner operator fuses (md_dirac_fuses) and the first beta serves, iterations run on the
- * device without waiting for the host (dirac/solvers/device/cg_device.h): it learns of one while
- * the next is under way, so that an update comes one iteration later.
- *
- * Deflation (dirac/solvers/deflation.h) takes the lowest modes of A out of the residual. It is for
- * small lattices, on which CG ends because its directions are all conjugate, and for 16 bits where
- * the mass is small, or iterations of quarks with four spins find a low mode: rounding brings these
- * modes back, time and again. The partial solutions y hold them, so that a space of eight y, a
- * by-product of the updates, removes them.
- *
- * With modes of the request (dirac/solvers/reliable_update.h) the rules of updates are those of the
- * spectrum above them, and an update takes out of r what has come back of them.
- *
  * The contract is that of md_solver.iterate, with job->inner not NULL. Between iterations state->p
  * keeps the residual of the start and state->r the true residual of the last update; state->more
  * has y, r, p and the deflation space, so that a saved state goes on with the same bits. A signal
@@ -112,20 +99,6 @@ md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_
  * recursion's residual, because (A P)^H Q = -(P^H A P) S^H there. With another residual, other
  * units and another basis Q it is still conjugate to the last direction, so that the Krylov space
  * goes on. A direction that was followed in vain a few times is dropped.
- *
- * The pair (Y, A Y) of every update enters a deflation space common to all columns
- * (dirac/solvers/deflation.h), on which R is projected: block CG ends as early as it does
- * because it has solved for the lowest modes, which rounding in 32 or 16 bits brings back, time and
- * again.
- *
- * A projection that raises a residual fourfold is taken back, the deflation space emptied and a new
- * Krylov space begun. The same happens where |r| of the iteration outgrows what exact arithmetic
- * allows; twice from one solution, that ends the solve as stalled.
- *
- * Columns that depend on those before them become zero in Q, until an update finds that they no
- * longer do: state->result.block_rank. The solve ends when the true residual of every right-hand
- * side is small enough; those that are done before remain in the block, as what they add to its
- * Krylov space costs no more than zeros would.
  *
  * The contract is that of md_mixed_cg_iterate. Collective. */
 md_status md_mixed_block_iterate(md_context *context, const md_solver_job *job, md_cg_state *state);
