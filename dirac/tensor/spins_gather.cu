@@ -4,8 +4,6 @@
  * a group of eight output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g. */
 namespace stacked {
 
-enum { GATHER_WARPS = 4, SPIN_GROUP = 8 };
-
 template <typename T, bool ONE, int FOURS, bool PASSES, ending END, bool WALLS>
 __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 3)
     gather_spins(const __grid_constant__ md_tensor_call call) {
@@ -13,7 +11,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
   if constexpr (WALLS) __syncthreads(); /* the matrix is there */
   md_release_successor();
   const int64_t group =
-      (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * SPIN_GROUP;
+      (static_cast<int64_t>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32) * GROUP;
   if (group >= call.count) return;
   const lane &at = work.at;
   const int64_t entry = min(group + at.g, call.count - 1);
@@ -23,7 +21,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
   work.load(__shfl_sync(0xffffffffu, site, 0));
   md_wait_for_predecessor(); /* it wrote the source, and may read out */
   work.begin_ending();
-  const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(SPIN_GROUP)));
+  const int left = static_cast<int>(min(call.count - group, static_cast<int64_t>(GROUP)));
   uint32_t ratios = 0;
   int units = 127;
   if constexpr (storage<T>::scaled) {
@@ -40,8 +38,7 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, storage<T>::adjacent ? 4 : 
     factors f = {};
     if constexpr (storage<T>::scaled) f = factors_of(__shfl_sync(0xffffffffu, ratios, from), at.g);
     work.run(of_site(site, n), source + forward * site_bytes, source + backward * site_bytes, f,
-             of_site(units, n), true,
-             [&] { work.load(of_site(site, min(n + 1, SPIN_GROUP - 1))); });
+             of_site(units, n), true, [&] { work.load(of_site(site, min(n + 1, GROUP - 1))); });
   }
   work.leave_norm(static_cast<int>(blockIdx.x) * GATHER_WARPS + threadIdx.x / 32);
 }
@@ -56,22 +53,12 @@ auto kernel_for(const md_tensor_call *call) {
                  : gather_spins<T, ONE, FOURS, PASSES, ending::plain, WALLS>;
 }
 
-template <typename T, bool ONE, int FOURS, bool PASSES, bool WALLS>
-cudaError_t launch_gather(const md_tensor_call *call) {
-  const int64_t sites_per_block = GATHER_WARPS * SPIN_GROUP;
-  const unsigned blocks =
-      static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
-  if (blocks == 0) return cudaSuccess;
-  const auto kernel = kernel_for<T, ONE, FOURS, PASSES, WALLS>(call);
-  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
-  return cudaGetLastError();
-}
-
 template <typename T, bool ONE, int FOURS, bool PASSES = false>
 cudaError_t launch_spins(const md_tensor_call *call) {
   if constexpr (ONE && FOURS <= 4)
-    if (call->walls.slices > 0) return launch_gather<T, ONE, FOURS, PASSES, true>(call);
-  return launch_gather<T, ONE, FOURS, PASSES, false>(call);
+    if (call->walls.slices > 0)
+      return launch_groups(call, kernel_for<T, ONE, FOURS, PASSES, true>(call));
+  return launch_groups(call, kernel_for<T, ONE, FOURS, PASSES, false>(call));
 }
 
 /* In double the tiles of a site share nothing but its links. Slices that march have the tiles of

@@ -55,6 +55,17 @@ template <class LAUNCH> cudaError_t by_storage(md_precision precision, LAUNCH la
                                 : launch(__nv_bfloat16());
 }
 
+/* Launches a kernel of which each warp takes a group of eight output sites. */
+enum { GATHER_WARPS = 4, GROUP = 8 };
+template <class KERNEL> cudaError_t launch_groups(const md_tensor_call *call, KERNEL kernel) {
+  const int64_t sites_per_block = GATHER_WARPS * GROUP;
+  const unsigned blocks =
+      static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
+  if (blocks == 0) return cudaSuccess;
+  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
+  return cudaGetLastError();
+}
+
 /* Of a lane: where it stands in the tile. */
 struct lane {
   int g, t, slot; /* slot: md_stacked_link_at's lane; columns 6 and 7 repeat row 2, unused */

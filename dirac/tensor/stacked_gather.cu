@@ -4,8 +4,6 @@
  * output sites, of which lane 4g+t looks up the neighbours t and t+4 of site g, batch by batch. */
 namespace stacked {
 
-enum { GATHER_WARPS = 4, GROUP = 8 };
-
 /* The neighbours t and t+4 of a lane's site through each link field. */
 template <int FIELDS> struct neighbours { int ahead[FIELDS], behind[FIELDS]; };
 
@@ -167,15 +165,9 @@ __global__ void __launch_bounds__(32 * GATHER_WARPS, FIELDS == 1 ? 4 : 3)
 
 template <typename T, int TILE, bool FULL, ending END>
 cudaError_t launch_gather(const md_tensor_call *call) {
-  const int64_t sites_per_block = GATHER_WARPS * GROUP;
-  const unsigned blocks =
-      static_cast<unsigned>((call->count + sites_per_block - 1) / sites_per_block);
-  if (blocks == 0) return cudaSuccess;
-  const auto kernel = call->terms == MD_DIRECTIONS
-                          ? gather<T, TILE, FULL, END, 1>
-                          : gather<T, TILE, FULL, END, MD_MOST_LINK_FIELDS>;
-  md_launch_early_on(call->queue, kernel, dim3(blocks), dim3(32 * GATHER_WARPS), 0, *call);
-  return cudaGetLastError();
+  return launch_groups(call, call->terms == MD_DIRECTIONS
+                                 ? gather<T, TILE, FULL, END, 1>
+                                 : gather<T, TILE, FULL, END, MD_MOST_LINK_FIELDS>);
 }
 
 template <typename T, int TILE, bool FULL> cudaError_t gather_plain(const md_tensor_call *call) {
