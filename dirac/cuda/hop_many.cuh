@@ -372,10 +372,11 @@ static void launch_many_of(const md_stencil *s, many_arguments<S> &a, void *queu
   }
 }
 
-template <class S, int R> static int hop_many_reals(const md_stencil *s, const md_hop_call *call) {
+/* What the arguments of this kernel and of that for four spins have in common. */
+template <class ARGUMENTS, class S>
+static ARGUMENTS ordered_arguments_of(const md_stencil *s, const md_hop_call *call) {
   const md_hop_end end = md_hop_end_of(call);
-  const md_hop_step step = md_hop_step_of(call);
-  auto a = arguments_of<many_arguments<S>, S>(s, call);
+  auto a = arguments_of<ARGUMENTS, S>(s, call);
   a.order = s->order;
   a.first = s->range[call->range].first;
   a.count = s->range[call->range].count;
@@ -384,12 +385,18 @@ template <class S, int R> static int hop_many_reals(const md_stencil *s, const m
   a.in_scale = call->in->scale;
   a.x = end.x ? (const S *)end.x->data : NULL;
   a.x_scale = end.x ? end.x->scale : NULL;
+  a.out_scale = call->out->scale;
+  return a;
+}
+
+template <class S, int R> static int hop_many_reals(const md_stencil *s, const md_hop_call *call) {
+  const md_hop_step step = md_hop_step_of(call);
+  auto a = ordered_arguments_of<many_arguments<S>, S>(s, call);
   a.before = step.before ? (const S *)step.before->data : NULL;
   if (sizeof(S) == 2 && call->out->precision == MD_SINGLE)
     a.wide = (float *)call->out->data;
   else
     a.out = (S *)call->out->data;
-  a.out_scale = call->out->scale;
   a.long_rows = s->long_rows;
   constexpr int most = sizeof(S) < 8 ? 4 : 2; /* two 16-byte loads a colour at most */
   if (a.n_rhs % most == 0)

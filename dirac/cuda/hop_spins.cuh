@@ -229,21 +229,11 @@ static void launch_spins(const md_stencil *s, spin_arguments<S> &a, void *queue)
 }
 
 template <class S, int R> static int hop_spins_reals(const md_stencil *s, const md_hop_call *call) {
-  const md_hop_end end = md_hop_end_of(call);
-  auto a = arguments_of<spin_arguments<S>, S>(s, call);
-  a.half_b = (real_of<S>)end.b;
+  auto a = ordered_arguments_of<spin_arguments<S>, S>(s, call);
+  a.half_b = (real_of<S>)md_hop_end_of(call).b;
   a.adjoint = md_hop_step_of(call).adjoint;
-  a.order = s->order;
-  a.first = s->range[call->range].first;
-  a.count = s->range[call->range].count;
-  a.n_rhs = call->out->n_rhs;
   a.columns = call->out->components / SPINOR * a.n_rhs;
-  a.in = (const S *)call->in->data;
-  a.in_scale = call->in->scale;
-  a.x = end.x ? (const S *)end.x->data : NULL;
-  a.x_scale = end.x ? end.x->scale : NULL;
   a.out = (S *)call->out->data;
-  a.out_scale = call->out->scale;
   a.matrix = wall_steps_of<real_of<S>>(md_hop_step_of(call).matrix, call->out->precision);
   const bool walls = a.matrix.slices > 0;
   if constexpr (sizeof(S) > 2)
