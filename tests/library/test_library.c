@@ -552,6 +552,9 @@ static void words_and_matrices(void) {
   request.reconstruct = "12";
   REFUSED(MD_INPUT, "must be in SU(3)", md_quark_create(links, &request, &quark));
   request = md_quark_defaults();
+  request.inner = "fixed";
+  REFUSED(MD_INPUT, "must be in SU(3)", md_quark_create(links, &request, &quark));
+  request = md_quark_defaults();
   request.inner = NULL;
   REFUSED(MD_INPUT, "got NULL", md_quark_create(links, &request, &quark));
   request = md_quark_defaults();
