@@ -286,7 +286,7 @@ static bool is_stored(hid_t file, hid_t dataset, hid_t create, const hsize_t *ex
         H5Pget_filter2(create, (unsigned)i, &flags, &none, NULL, 0, NULL, NULL);
     compressed = compressed || (filter != H5Z_FILTER_FLETCHER32 && filter != H5Z_FILTER_SHUFFLE);
   }
-  const double least = compressed ? bytes / 1000 : chunks * chunk_bytes;
+  const double least = compressed ? bytes / MD_H5_RATIO_MOST : chunks * chunk_bytes;
   const double stored = (double)H5Dget_storage_size(dataset);
   const double most =
       compressed ? HUGE_VAL : least + (md_h5_has_sums(dataset) ? 4.0 * chunks : 0.0);

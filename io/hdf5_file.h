@@ -79,7 +79,8 @@ typedef struct md_h5_shape {
   bool fixed8;
   bool or_single; /* reals of 4 bytes on file are read too, where those of 8 are asked for */
 } md_h5_shape;
-enum { MD_H5_RANK_MOST = 8 };
+/* RATIO: of data to what a filter makes of them, deflate 1032 at most. */
+enum { MD_H5_RANK_MOST = 8, MD_H5_RATIO_MOST = 1100 };
 
 /* Extents of the dataset; returns their number. */
 int md_h5_extents(const md_h5_shape *shape, const int dims[MD_DIMS],
@@ -113,8 +114,8 @@ md_datasets_found md_h5_verify(const md_h5_file *file);
 
 /* Notes the groups, datasets and attributes of an open file, the first few hundred of them and
  * without following links: a file may have groups without end or in a ring. Returns how many cannot
- * be opened or listed. In a child. */
-int md_h5_list_objects(hid_t file, md_notes *notes);
+ * be opened or listed as damaged, and whether some are unseen. In a child. */
+md_datasets_found md_h5_list_objects(hid_t file, md_notes *notes);
 
 /* miniDirac's own lattice files: dataset MD_H5_LINKS [t][z][y][x][mu][3][3] of complex {r, i}. The
  * SciDAC checksum pair is that of the big-endian image of the sites: the same numbers as in an ILDG

@@ -97,7 +97,7 @@ enum { OBJECTS_MOST = 512, LEVELS_MOST = 8 };
 typedef struct listing {
   md_notes *notes;
   int turn; /* record whose members are being listed */
-  int unreadable;
+  md_datasets_found found;
   bool full;
 } listing;
 
@@ -120,7 +120,7 @@ static void describe_space(hid_t space, char *text, size_t bytes) {
 
 static herr_t note_attribute(hid_t object, const char *name, const H5A_info_t *info, void *data) {
   listing *l = data;
-  md_record record = {.bytes = (int64_t)info->data_size};
+  md_record record = {.attribute = true, .bytes = (int64_t)info->data_size};
   if (!has_room(l)) return 1;
   snprintf(record.type, sizeof record.type, "%.64s@%.60s", l->notes->records[l->turn].type, name);
   const hid_t id = H5Aopen(object, name, H5P_DEFAULT);
@@ -151,19 +151,20 @@ static void describe_object(listing *l, hid_t object, md_record *record) {
   H5O_info_t info;
   if (object < 0 || H5Oget_info2(object, &info, H5O_INFO_BASIC) < 0) {
     snprintf(record->detail, sizeof record->detail, "cannot be opened");
-    l->unreadable++;
+    l->found.damaged++;
     return;
   }
   record->offset = (int64_t)info.addr;
   for (int i = 0; i < l->notes->record_count; i++) /* a hard link back or aside */
-    if (l->notes->records[i].offset == record->offset && !strchr(l->notes->records[i].type, '@')) {
+    if (l->notes->records[i].offset == record->offset && !l->notes->records[i].attribute) {
       snprintf(record->detail, sizeof record->detail, "another name of %.60s",
                l->notes->records[i].type);
       return;
     }
-  if (info.type == H5O_TYPE_DATASET)
+  if (info.type == H5O_TYPE_DATASET) {
     describe_dataset(object, record);
-  else
+    if (*record->detail != '[') l->found.unseen = true;
+  } else
     snprintf(record->detail, sizeof record->detail, "%s",
              info.type == H5O_TYPE_GROUP ? group_detail : "type");
 }
@@ -181,6 +182,7 @@ static herr_t note_link(hid_t group, const char *name, const H5L_info_t *info, v
     describe_object(l, object, &record);
     MD_H5_CLOSE(object);
   } else {
+    if (info->type == H5L_TYPE_HARD) l->found.unseen = true;
     snprintf(record.detail, sizeof record.detail, "%s, not followed",
              info->type == H5L_TYPE_HARD       ? "long name"
              : info->type == H5L_TYPE_SOFT     ? "soft link"
@@ -197,7 +199,7 @@ static int level_of(const char *name) {
   return level;
 }
 
-int md_h5_list_objects(hid_t file, md_notes *notes) {
+md_datasets_found md_h5_list_objects(hid_t file, md_notes *notes) {
   listing l = {.notes = notes};
   md_record root = {.type = "/"};
   const hid_t first = H5Oopen(file, "/", H5P_DEFAULT);
@@ -209,19 +211,22 @@ int md_h5_list_objects(hid_t file, md_notes *notes) {
     memcpy(name, notes->records[l.turn].type, sizeof name);
     const char *detail = notes->records[l.turn].detail;
     const bool group = strcmp(detail, group_detail) == 0;
-    if (strchr(name, '@') || (!group && *detail != '[')) continue;
+    if (notes->records[l.turn].attribute || (!group && *detail != '[')) continue;
     const hid_t object = H5Oopen(file, name, H5P_DEFAULT); /* hard links all the way */
     if (object < 0) continue;
     herr_t listed = H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_attribute, &l);
     if (group && level_of(name) < LEVELS_MOST && listed >= 0)
       listed = H5Literate(object, H5_INDEX_NAME, H5_ITER_INC, NULL, note_link, &l);
-    else if (group && listed >= 0)
+    else if (group && listed >= 0) {
       md_notes_departure(notes, "groups below %.60s are not listed", name);
-    l.unreadable += listed < 0;
+      l.found.unseen = true;
+    }
+    l.found.damaged += listed < 0;
     MD_H5_CLOSE(object);
   }
   if (l.full) md_notes_departure(notes, "only the first %d objects are listed", OBJECTS_MOST);
-  return l.unreadable;
+  l.found.unseen = l.found.unseen || l.full;
+  return l.found;
 }
 
 enum { CHUNK_MOST = 64 << 20 };
@@ -248,8 +253,16 @@ static bool read_box(hid_t dataset, hid_t type, int rank, const hsize_t *extent,
   return read;
 }
 
-/* All of a dataset, box by box as it is stored; false where a box cannot be read. */
-static bool read_all(hid_t dataset) {
+/* Of a box of these extents. */
+static double bytes_of(hid_t type, int rank, const hsize_t *extent) {
+  double bytes = (double)H5Tget_size(type);
+  for (int d = 0; d < rank; d++) bytes *= (double)extent[d];
+  return bytes;
+}
+
+/* All of a dataset: chunk by chunk, or in parts of one that is not chunked. Damaged where a part
+ * cannot be read; chunks for which there is no room are not looked at. */
+static void read_all(hid_t dataset, md_datasets_found *found) {
   hsize_t extent[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0};
   const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
   const hid_t create = H5Dget_create_plist(dataset);
@@ -257,39 +270,40 @@ static bool read_all(hid_t dataset) {
   const bool chunked = rank > 0 && H5Pget_layout(create) == H5D_CHUNKED;
   bool sound = rank >= 0 && (!chunked || H5Pget_chunk(create, rank, chunk) == rank) &&
                H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tis_variable_str(type) == 0;
-  double bytes = (double)H5Tget_size(type), all = bytes;
-  for (int d = 0; d < rank; d++) {
-    if (!chunked) chunk[d] = extent[d];
-    sound = sound && chunk[d] > 0 && extent[d] > 0;
-    bytes *= (double)chunk[d];
-    all *= (double)extent[d];
+  if (!chunked) memcpy(chunk, extent, sizeof chunk);
+  for (int d = 0; d < rank && !chunked; d++)
+    while (chunk[d] > 1 && bytes_of(type, rank, chunk) > CHUNK_MOST) chunk[d] = (chunk[d] + 1) / 2;
+  const double bytes = bytes_of(type, rank, chunk), all = bytes_of(type, rank, extent);
+  const double most = (double)H5Dget_storage_size(dataset) * MD_H5_RATIO_MOST;
+  sound = sound && bytes > 0 && all > 0 && all <= most;
+  if (sound && bytes > CHUNK_MOST) {
+    found->unseen = true;
+  } else {
+    void *raw = sound ? malloc((size_t)bytes) : NULL;
+    sound = raw != NULL;
+    if (sound) do
+        sound = read_box(dataset, type, rank, extent, chunk, start, raw);
+      while (sound && next_box(rank, extent, chunk, start));
+    free(raw);
+    found->damaged += !sound;
   }
-  sound = sound && bytes <= CHUNK_MOST && all <= (double)H5Dget_storage_size(dataset) * 1000.0;
-  void *raw = sound ? malloc((size_t)bytes) : NULL;
-  sound = raw != NULL;
-  if (sound) do
-      sound = read_box(dataset, type, rank, extent, chunk, start, raw);
-    while (sound && next_box(rank, extent, chunk, start));
-  free(raw);
   MD_H5_CLOSE(create, type, space);
-  return sound;
 }
 
 md_datasets_found md_h5_verify(const md_h5_file *file) {
-  md_datasets_found found = {0};
   md_notes notes = {0};
-  found.damaged = md_h5_list_objects(file->id, &notes);
+  md_datasets_found found = md_h5_list_objects(file->id, &notes);
   for (int i = 0; i < notes.record_count; i++) {
     const md_record *r = &notes.records[i];
     hid_t dataset;
-    if (*r->detail != '[' || strchr(r->type, '@')) continue;
+    if (*r->detail != '[' || r->attribute) continue;
     found.datasets++;
     if (md_h5_open_object(file, r->type, true, &dataset) != MD_OK) {
       found.damaged++;
       continue;
     }
     found.unguarded += !md_h5_has_sums(dataset);
-    found.damaged += !read_all(dataset);
+    read_all(dataset, &found);
     MD_H5_CLOSE(dataset);
   }
   MD_FREE(notes.records, notes.departures);

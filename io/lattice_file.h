@@ -89,7 +89,7 @@ typedef enum md_checksum_state {
   MD_CHECKSUM_ABSENT,
   MD_CHECKSUM_OK,
   MD_CHECKSUM_MISMATCH,
-  MD_CHECKSUM_UNREAD /* the links could not be read to the end */
+  MD_CHECKSUM_UNREAD /* not all was read to the end */
 } md_checksum_state;
 /* "absent", "ok", "mismatch", "unread" */
 const char *md_checksum_state_name(md_checksum_state state);
@@ -145,6 +145,7 @@ typedef struct md_record {
   char detail[96]; /* shape and type of an HDF5 object; empty for LIME */
   int64_t offset, bytes;
   bool message_begin, message_end; /* LIME flags */
+  bool attribute;                  /* of an HDF5 object: OBJECT@NAME */
 } md_record;
 
 /* What rank 0 noted on the way: the records or objects of the file, and each departure from the
@@ -181,6 +182,7 @@ void md_lattice_info_destroy(md_lattice_info *info);
 /* All datasets of an HDF5 file, read to their end. Collective. */
 typedef struct md_datasets_found {
   long long datasets, unguarded, damaged; /* without Fletcher32; where it or a read fails */
+  bool unseen; /* there may be more: beyond what is listed, or data that are not read */
 } md_datasets_found;
 md_status md_datasets_verify(md_context *context, const char *path, md_datasets_found *found);
 

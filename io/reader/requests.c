@@ -324,7 +324,7 @@ static md_status describe_vectors(const md_h5_file *f, const struct other *o, bo
     return md_fail(f->context, MD_INPUT, "%s: attribute dims must be the extents of %s", f->path,
                    o->counted);
   for (int i = 0; i < found.rank; i++) bytes *= (double)found.extent[i];
-  if (bytes > 1000.0 * stored)
+  if (bytes > MD_H5_RATIO_MOST * stored)
     return md_fail(f->context, MD_INPUT, "%s: dataset %s is not stored completely", f->path,
                    o->counted);
   if (found.extent[0] <= MD_MODES_MOST) header->count = (int)found.extent[0];

@@ -156,9 +156,10 @@ static md_status describe_other(md_context *context, md_report *report, const ch
     if (status != MD_OK) return status;
   } else {
     MD_TRY(md_datasets_verify(context, path, &found));
-    info->checksum = found.damaged     ? MD_CHECKSUM_MISMATCH
-                     : found.unguarded ? MD_CHECKSUM_ABSENT
-                                       : MD_CHECKSUM_OK;
+    info->checksum = found.damaged                     ? MD_CHECKSUM_MISMATCH
+                     : found.unseen || !found.datasets ? MD_CHECKSUM_UNREAD
+                     : found.unguarded                 ? MD_CHECKSUM_ABSENT
+                                                       : MD_CHECKSUM_OK;
   }
   const char *content = vectors && info->notes.runs[0].mode ? "modes" : header->content;
   const char *checksum = md_checksum_state_name(info->checksum);

@@ -167,6 +167,33 @@ refuses 2 'JSON is cut short' 1 info bad --quiet
 cat x.milc x.milc >bad
 on 1 info bad 2>&1 | grep -q 'the vectors end 36988 bytes before the file' || complain "a file that is too long"
 
+# What info does not see it does not call whole. Data in one piece, and those of which next to nothing is
+# stored, are sound.
+if python_with h5py numpy; then
+  python3 -c '
+import h5py, numpy
+zeros = numpy.zeros(9 << 20)
+def study(file_name, **how):
+    with h5py.File(file_name + ".h5", "w") as file:
+        group = file.create_group("study")
+        if how:
+            group.create_dataset(how.pop("name", "x"), **how)
+        for i in range(600 if file_name == "crowd" else 0):
+            file.attrs["a%d" % i] = i
+study("crowd", data=zeros[:9])
+study("deep", data=zeros[:9], name="1/2/3/4/5/6/7/8/9")
+study("hollow")
+study("lump", data=zeros, chunks=zeros.shape, fletcher32=True)
+study("named", data=zeros[:9], name="x@y")
+study("large", data=zeros)
+study("small", data=zeros[:4 << 20], chunks=(4 << 20,), compression=9, fletcher32=True)
+' || complain "h5py: exit $?"
+  for want in crowd=unread deep=unread hollow=unread lump=unread named=absent large=absent small=ok; do
+    on 1 info ${want%=*}.h5 --quiet --json i.json 2>err || complain "info ${want%=*}.h5: exit $?: $(cat err)"
+    [ "$(key checksum i.json)" = "\"${want#*=}\"" ] || complain "$want: checksum $(key checksum i.json)"
+  done
+fi
+
 # A source alone is verified; one on a part of a lattice that no file this short fills is not read.
 on 1 solve a.h5 --mass 1 --quiet --source random:7 --output r.lime && read_vectors source r.lime alone.lime
 read_vectors source r.lime vast.lime "1000 1000 1000 1000"
