@@ -389,6 +389,16 @@ bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, 
   return !format->keeps || format->keeps(name, text, used);
 }
 
+int md_lattice_format_drops(const md_lattice_format *format, const md_link_label *label,
+                            const char *names[2]) {
+  const bool thin = label->kind == MD_LINKS_THIN, lime = format == &md_format_ildg;
+  int count = 0;
+  if (format == &md_format_hdf5) return 0;
+  if (*label->made && (thin || !lime)) names[count++] = "made";
+  if (!thin && !lime) names[count++] = "links";
+  return count;
+}
+
 /* The file as it lies on disk has the links that were in memory. No input is at fault where a file
  * of our own is lost or damaged. */
 static md_status read_back(md_context *context, const char *path, const md_lattice_format *format,

@@ -259,6 +259,9 @@ md_status md_lattice_save_as(md_context *context, const char *path, const md_lat
  * take up, 0 at first. */
 bool md_lattice_format_keeps(const md_lattice_format *format, const char *name, const char *text,
                              size_t *used);
+/* Lists what of the label they have no place for: links, made. Returns its length. */
+int md_lattice_format_drops(const md_lattice_format *format, const md_link_label *label,
+                            const char *names[2]);
 
 /* Fat and long links that were made before, by us or by another code, from files of any lattice
  * format (HDF5, ILDG and SciDAC, MILC v5; in NERSC files links are unitary). */

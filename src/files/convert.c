@@ -79,14 +79,16 @@ static void say_dropped(md_context *context, const char *path, const md_lattice_
             md_plural(lost));
 }
 
-static void drop_texts(md_context *context, const char *path, const md_lattice_format *format,
-                       const md_file_texts *texts, int lost, md_report *report) {
+static void drop_texts(md_context *context, const char *path, const md_lattice_output *output,
+                       int lost, md_report *report) {
   dropped d = {.list = cJSON_AddArrayToObject(report->root, "dropped")};
-  const char *name, *text;
+  const char *name, *text, *of_label[2];
+  const int count = md_lattice_format_drops(output->format, &output->label, of_label);
   size_t used = 0;
-  for (size_t at = 0; md_file_texts_next(texts, &at, &name, &text);)
-    if (!md_lattice_format_keeps(format, name, text, &used)) drop(&d, name);
-  say_dropped(context, path, format, &d, lost);
+  for (int i = 0; i < count; i++) drop(&d, of_label[i]);
+  for (size_t at = 0; md_file_texts_next(output->texts, &at, &name, &text);)
+    if (!md_lattice_format_keeps(output->format, name, text, &used)) drop(&d, name);
+  say_dropped(context, path, output->format, &d, lost);
 }
 
 /* Of solutions and modes `kept` alone goes along, as far as the format has a place for it. */
@@ -128,8 +130,7 @@ static md_status save(md_context *context, const convert_options *o, const md_la
     output.keep_old = !o->force;
     status = md_lattice_save_as(context, o->out, &output, gauge);
   }
-  if (status == MD_OK)
-    drop_texts(context, o->out, output.format, &texts, info->notes.texts.lost, report);
+  if (status == MD_OK) drop_texts(context, o->out, &output, info->notes.texts.lost, report);
   md_file_texts_free(&texts);
   return status;
 }

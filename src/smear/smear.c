@@ -151,6 +151,18 @@ static void take_means(const md_gauge_observables *written, md_link_means *means
   means->norm2 = written->norm2;
 }
 
+static md_status save_links(md_context *context, const char *path, const md_lattice_output *output,
+                            const md_gauge *links) {
+  const char *names[2];
+  const int count = md_lattice_format_drops(output->format, &output->label, names);
+  MD_TRY(md_lattice_save_as(context, path, output, links));
+  if (count > 0)
+    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s%s%s", path,
+            md_lattice_format_name(output->format), names[0], count > 1 ? ", " : "",
+            count > 1 ? names[1] : "");
+  return MD_OK;
+}
+
 /* The report is due once a file is there, and names what was written. */
 static md_status save(md_context *context, const request *r, result *made, md_report *report,
                       bool *due) {
@@ -173,13 +185,13 @@ static md_status save(md_context *context, const request *r, result *made, md_re
   md_status status =
       md_agree(context, md_file_texts_add(context, &texts, MD_THIN_LINKS, made->thin_links,
                                           strlen(made->thin_links)));
-  if (status == MD_OK) status = md_lattice_save_as(context, r->fat_out, &output, &made->fat);
+  if (status == MD_OK) status = save_links(context, r->fat_out, &output, &made->fat);
   *due = status == MD_OK;
   if (status == MD_OK) take_means(&written, last - (r->long_out != NULL));
   output.format = r->long_format;
   output.label.kind = MD_LINKS_LONG;
   if (status == MD_OK && r->long_out)
-    status = md_lattice_save_as(context, r->long_out, &output, &made->long_links);
+    status = save_links(context, r->long_out, &output, &made->long_links);
   if (status == MD_OK && r->long_out) take_means(&written, last);
   if (status != MD_OK) cJSON_DeleteItemFromObject(report->root, "long_out");
   md_file_texts_free(&texts);

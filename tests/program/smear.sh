@@ -51,7 +51,8 @@ done
 [ "$(of_kind L plaquette four.json)" = null ] || complain "a plaquette of long links: $(of_kind L plaquette four.json)"
 [ "$(of_kind X plaquette four.json)" != "$(of_kind X plaquette one.json)" ] || complain "nothing was rounded"
 [ "$(key plaquette "$work/convert4.json")" = "$(key plaquette "$work/copy4.json")" ] || complain "convert: $(key plaquette "$work/convert4.json")"
-on 1 smear --action stout --steps 2 "$lattice" --fat-out "$work/stout.nersc" --quiet || complain "stout: exit $?"
+on 1 smear --action stout --steps 2 "$lattice" --fat-out "$work/stout.nersc" --quiet 2>"$work/err" || complain "stout: exit $?"
+grep -q 'stout.nersc: nersc files have no place for these texts, which are dropped: made$' "$work/err" || complain "stout: $(cat "$work/err")"
 on 1 smear --action ape "$work/stout.nersc" --fat-out "$work/ape.h5" --quiet || complain "stout links are no lattice"
 
 # Refusals: nothing is overwritten.
@@ -91,7 +92,8 @@ with h5py.File(sys.argv[1], "r+") as file:
   written 'fat links of HISQ' hisq
   refuses 2 'again.h5: attribute links must be a text of at most 15 bytes' 1 solve --lattice "$work/again.h5" --mass 0.1
 fi
-on 1 convert "$fat" "$work/fat.milc" --format milc --quiet 2>/dev/null # a format without a label
+on 1 convert "$fat" "$work/fat.milc" --format milc --quiet --json "$work/milc.json" 2>"$work/err" # a format without a label
+grep -q 'milc files have no place for these texts, which are dropped: made, links, ' "$work/err" && key dropped "$work/milc.json" | grep -q '"made", "links"' || complain "what convert drops: $(key dropped "$work/milc.json"): $(cat "$work/err")"
 on 1 smear --action ape "$work/fat.milc" --fat-out "$work/x.h5" >"$work/out" 2>"$work/err"
 [ $? = 2 ] || complain "fat links without a label were smeared"
 grep -q 'thin links must be in SU(3) within 0.0001, their largest deviation' "$work/err" || complain "$(cat "$work/err")"
