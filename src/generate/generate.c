@@ -219,7 +219,7 @@ static md_status check_checkpoint(md_context *context, const md_generate_request
   md_lattice_info info;
   md_chain_record old = {0};
   bool there;
-  if (!r->checkpoint || r->force) return MD_OK;
+  if (!r->checkpoint || r->force || !is_word(r->start, "heatbath")) return MD_OK;
   md_status status = md_lattice_describe_old(context, r->checkpoint, &info, &there);
   if (there && status == MD_OK)
     status = md_agree(context, md_chain_find(context, &info.notes.texts, &old));

@@ -64,6 +64,7 @@ expect 2 'directory' --dims 4x4x4x4 --start cold --format ildg -o .
 expect 3 'cannot be written' --dims 4x4x4x4 --sweeps 1000000 -o no_such_folder/x.h5
 expect 0 'no effect' --dims 4x4x4x4 --start cold --beta 5 -o cold.h5
 expect 0 'seed has no effect with --start cold' --dims 4x4x4x4 --start cold --seed 5 -o cold5.h5
+expect 0 'checkpoint has no effect with --start cold' --dims 4x4x4x4 --start cold --checkpoint cold5.h5 -o cold6.h5
 expect 0 'single precision' --dims 4x4x4x4 --start hot --format milc -o hot.milc
 [ ! -e x.h5 ] || { echo 'a refused run wrote a file'; failures=$((failures + 1)); }
 text=$(mpirun -n 3 "$program" generate "${small[@]}" -o x.h5 2>&1)
