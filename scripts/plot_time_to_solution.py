@@ -165,9 +165,12 @@ def panels_of(paths):
         rows, report = read_rows(path)
         if not rows or not report or not report.get("dims") or any("seconds_per_rhs" not in row for row in rows):
             raise compare.BadInput(f"{path} must be a report of bench solver, written by --json")
-        plaquette = f"{report['plaquette']:.6f}" if report.get("plaquette") is not None else ""
-        lattice = (*report["dims"], report.get("action"), plaquette)
-        panels.setdefault((lattice, device_of(report), report["ranks"], report["tolerance"]), []).append((rows, report))
+        with compare.reading(path, "a report of bench solver"):
+            plaquette = f"{report['plaquette']:.6f}" if report.get("plaquette") is not None else ""
+            lattice = (*report["dims"], report.get("action"), plaquette)
+            work = (lattice, device_of(report), f"{report['ranks']:d}", f"{report['tolerance']:g}")
+            curves_of([(rows, report)])  # which looks at all that a picture takes
+            panels.setdefault(work, []).append((rows, report))
     return list(panels.values())
 
 
@@ -183,7 +186,8 @@ def main():
     figure, axes = plot.subplots(1, len(panels), figsize=(6.2 * len(panels), 7.6), squeeze=False, sharex=True, sharey=True)
     masses, seconds = set(), []
     for axis, reports in zip(axes[0], panels):
-        more, times = panel(axis, reports, others)
+        with compare.reading(", ".join(arguments.reports), "reports of bench solver"):
+            more, times = panel(axis, reports, others)
         masses |= more
         seconds += times
     if not seconds:

@@ -120,6 +120,10 @@ P
   head -c -9 g.csv >cut.csv
   sed '$s/naive//' g.csv >nameless.csv
   sed '$s/1$//' g.csv >unshared.csv
+  sed 's/"tolerance"/"else"/' t.json >intolerant.json
+  sed 's/"tolerance": 1e-10/"tolerance": null/' t.json >null_tolerance.json
+  sed 's/"ranks": 1,//' t.json >rankless.json
+  sed 's/"mass": 0.01/"mass": null/' t.json >null_mass.json
   printf 'copy 0 5 1 8 a\nhop 2 5 2 8 b\n' >trace.txt
   cp g.csv g.svg
   printf 'part,work,precision,roofline_fraction,gflops\nhop,,double,1,1\ngemm,,double,,1\n' >suite.csv
@@ -131,7 +135,9 @@ P
     "plot_gemm.py g.csv a.json" "plot_gemm.py unshared.csv none.png --share --log" "plot_gemm.py nameless.csv none.png" \
     "plot_gemm.py cut.csv none.png" "plot_gemm.py g.svg g.svg" "plot_gemm_sweep.py g.csv none.png --report list.json" \
     "plot_gemm_sweep.py g.csv none.png --report cut.csv" "plot_timeline.py trace.txt -o absent/t.png" "plot_timeline.py g.csv -o none.png" \
-    "plot_timeline.py absent.txt -o none.png" "plot_gemm_sweep.py list.json none.png" "plot_time_to_solution.py list.json -o none.png"; do
+    "plot_timeline.py absent.txt -o none.png" "plot_gemm_sweep.py list.json none.png" "plot_time_to_solution.py list.json -o none.png" \
+    "plot_time_to_solution.py intolerant.json -o none.png" "plot_time_to_solution.py null_tolerance.json -o none.png" \
+    "plot_time_to_solution.py rankless.json -o none.png" "plot_time_to_solution.py null_mass.json -o none.png"; do
     set -- $bad
     "$source_dir/scripts/$1" "${@:2}" >out 2>err
     [ $? = 2 ] && [ "$(wc -l <err)" = 1 ] && grep -q "^$1: error: " err || complain "$bad: $(tail -1 err)"
