@@ -1,15 +1,18 @@
+#include "base/file.h"
 #include "base/options.h"
 #include "base/report.h"
 #include "base/text.h"
 #include "commands.h"
-#include "files/text_file.h"
 #include "io/lattice_file.h"
 #include "io/site_data.h"
 #include "io/vectors.h"
 #include "lattice/gauge/gauge.h"
 #include "lattice/gauge/smear.h"
 
+#include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 
 static void report_notes(md_report *report, const md_notes *notes) {
   cJSON *records = cJSON_AddArrayToObject(report->root, "records");
@@ -176,6 +179,96 @@ static md_status describe_other(md_context *context, md_report *report, const ch
   return md_fail(context, MD_INPUT, "%s is damaged: a checksum does not fit its data", path);
 }
 
+/* The whole file if it is a text that begins like a report or a table; NULL: it is not. Rank 0. */
+static char *read_text(const char *path) {
+  enum { TEXT_MOST = 64 << 20 };
+  char head[MD_REPORT_HEAD + 1] = "", *text = NULL;
+  struct stat there;
+  FILE *file = stat(path, &there) == 0 && S_ISREG(there.st_mode) ? fopen(path, "rb") : NULL;
+  if (file && fread(head, 1, MD_REPORT_HEAD, file) > 0 && md_begins_as_report(head) &&
+      there.st_size < TEXT_MOST)
+    text = calloc(1, (size_t)there.st_size + 1);
+  if (text) {
+    rewind(file);
+    const size_t bytes = fread(text, 1, (size_t)there.st_size, file);
+    if (strlen(text) != bytes) text[0] = 0; /* no text after all */
+  }
+  if (file) fclose(file);
+  if (text && text[0]) return text;
+  free(text);
+  return NULL;
+}
+
+static void say_value(const md_context *context, cJSON *object, const cJSON *item) {
+  enum { SHOWN = 200 };
+  char *value = cJSON_PrintUnformatted(item), shown[SHOWN];
+  if (!value) return;
+  md_printable(value, false, shown, sizeof shown);
+  md_say(context, "  %s: %s\n", item->string, shown);
+  cJSON_AddItemToObject(object, item->string, cJSON_Duplicate(item, true));
+  free(value);
+}
+
+/* A report, or the choices of --tune, which have a list of that name. */
+static md_status describe_json(md_context *context, const char *path, const char *text,
+                               md_report *report) {
+  cJSON *found = cJSON_Parse(text);
+  const char *command = cJSON_GetStringValue(cJSON_GetObjectItem(found, "command"));
+  const cJSON *choices = cJSON_GetObjectItem(found, "choices");
+  char name[32];
+  if (!found || (!command && !cJSON_IsArray(choices))) {
+    cJSON_Delete(found);
+    return md_fail(context, MD_INPUT, "%s begins like a report of miniDirac and is none: %s", path,
+                   found ? "it names no command" : "its JSON is cut short or damaged");
+  }
+  if (command) {
+    md_printable(command, false, name, sizeof name);
+    md_report_add(report->root, "format=%s content=%s of=%s", "json", "report", name);
+    md_say(context, "format               json\ncontent              report of %s\n", name);
+  } else {
+    md_report_add(report->root, "format=%s content=%s", "json", "choices");
+    md_say(context, "format               json\ncontent              choices of --tune, %d\n",
+           cJSON_GetArraySize(choices));
+  }
+  cJSON *object = cJSON_AddObjectToObject(report->root, "texts");
+  for (const cJSON *item = found->child; item; item = item->next)
+    if (!cJSON_IsArray(item) && !cJSON_IsObject(item)) say_value(context, object, item);
+  cJSON_Delete(found);
+  return MD_OK;
+}
+
+static void describe_table(const md_context *context, const char *text, md_report *report) {
+  long long rows = -1;
+  char columns[2048];
+  for (const char *at = text; (at = strchr(at, '\n')); at++) rows++;
+  rows += text[strlen(text) - 1] != '\n';
+  snprintf(columns, sizeof columns, "%.*s", (int)strcspn(text, "\n"), text);
+  md_report_add(report->root, "format=%s content=%s rows=%g columns=%s", "csv", "table",
+                (double)rows, columns);
+  md_say(
+      context,
+      "format               csv\ncontent              table, %lld row%s\ncolumns              %s\n",
+      rows, md_plural(rows), columns);
+}
+
+/* Reports (JSON) and tables (CSV) of any command: prints and reports what they are. *known is false
+ * for every other file, of which nothing is said. MD_INPUT: a report that is cut short. */
+static md_status describe_text_file(md_context *context, const char *path, md_report *report,
+                                    bool *known) {
+  char *text = context->rank == 0 ? read_text(path) : NULL;
+  md_status status = MD_OK;
+  *known = text != NULL;
+  md_broadcast(context, known, sizeof *known);
+  if (!*known) return MD_OK;
+  if (text) md_say(context, "file                 %s\n", path);
+  if (text && *text == '{')
+    status = describe_json(context, path, text, report);
+  else if (text)
+    describe_table(context, text, report);
+  free(text);
+  return md_agree(context, status);
+}
+
 md_status md_command_info(md_context *context, int argc, char **argv) {
   md_common_options common = {0};
   const char *path = NULL;
@@ -197,7 +290,7 @@ md_status md_command_info(md_context *context, int argc, char **argv) {
   if (common.help) return MD_OK;
   MD_TRY(md_report_open(context, "info", &report));
   bool known = false;
-  md_status status = md_info_text_file(context, path, &report, &known);
+  md_status status = describe_text_file(context, path, &report, &known);
   if (known || status != MD_OK) return md_report_close_after(context, &report, common.json, status);
   status = md_lattice_load_links(context, path, NULL, common.grid, false, &geometry, &gauge, &info);
   if (geometry)

@@ -149,6 +149,8 @@ study.json report -
 copy.json report -
 copy.csv table - 2
 FILES
+head -c -1 copy.csv >open.csv # without an end of its last line
+on 1 info copy.csv --json i.json --quiet && on 1 info open.csv --json open.json --quiet && [ "$(key rows open.json)" = "$(key rows i.json)" ] || complain "open.csv: $(key rows open.json) rows"
 [ "$(find . -maxdepth 1 -name '*.partial' | wc -l)" = 0 ] || complain "temporaries are left"
 for file in x.h5 x.lime x.milc m6.h5 m6.lime state study.h5; do
   python3 - $file bad <<'FLIP' || complain "no flip"
