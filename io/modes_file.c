@@ -30,70 +30,61 @@ const char *md_modes_store_name(md_precision store) {
   return store == MD_FIXED ? "fixed8" : md_precision_name(store);
 }
 
-md_status md_modes_write(md_context *context, const char *path, const md_modes *modes,
-                         const md_modes_info *info) {
+/* What every format says of modes, to be written or read. */
+enum { SAID = 5 };
+static void list_said(md_modes_info *info, int64_t *converged, md_attribute list[SAID]) {
+  const md_attribute said[SAID] = {
+      {"lattice_checksum", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.lattice_checksum},
+      {"action", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.action},
+      {"boundary", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.boundary},
+      {"converged", MD_ATTRIBUTE_INTEGER, 1, converged},
+      {"tolerance", MD_ATTRIBUTE_REAL, 1, &info->tolerance}};
+  memcpy(list, said, sizeof said);
+}
+
+md_status md_modes_write(md_context *context, const char *path, const md_lattice_format *format,
+                         const md_modes *modes, const md_modes_info *info) {
   const md_geometry *g = modes->vectors[0].geometry;
   const md_field_shape shape = host_shape(modes->vectors[0].components);
+  md_modes_info said = *info;
   int64_t converged = info->converged, independent = shape.components == MD_FERMION_REALS;
-  double tolerance = info->tolerance, scale = scale_of(g->global, info->store);
-  const md_attribute attributes[] = {
-      {"lattice_checksum", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.lattice_checksum},
-      {"action", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.action},
-      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.boundary},
-      {"mass_independent", MD_ATTRIBUTE_INTEGER, 1, &independent},
-      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
-      {"tolerance", MD_ATTRIBUTE_REAL, 1, &tolerance},
+  double scale = scale_of(g->global, info->store);
+  md_attribute attributes[SAID + 4] = {
+      [SAID] = {"mass_independent", MD_ATTRIBUTE_INTEGER, 1, &independent},
       {"scale", MD_ATTRIBUTE_REAL, 1, &scale},
       {"eigenvalues", MD_ATTRIBUTE_REAL, modes->count, modes->values},
       {"residuals", MD_ATTRIBUTE_REAL, modes->count, modes->residuals}};
+  list_said(&said, &converged, attributes);
+  const md_vectors_output output = {.format = format,
+                                    .precision = info->store == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE,
+                                    .keep_old = info->keep_old,
+                                    .modes = modes,
+                                    .attributes = attributes,
+                                    .count = SAID};
+  if (format->compose) return md_vectors_write(context, path, &output);
   md_field host;
   md_bundle_sites sites = {vectors, {&host}, modes, modes->count, info->store, scale};
-  const int count = sizeof attributes / sizeof *attributes;
-  const md_bundle b = {group, group, &sites, 1, g, attributes, count, info->keep_old};
+  const md_bundle b = {group, group, &sites, 1, g, attributes, SAID + 4, info->keep_old};
   MD_TRY(md_agree(context, md_field_create(context, g, &shape, MD_EVEN, &host)));
   const md_status status = md_bundle_write(context, path, &b);
   md_field_destroy(&host);
   return status;
 }
 
-md_status md_modes_write_as(md_context *context, const char *path, const md_lattice_format *format,
-                            const md_modes *modes, const md_modes_info *info) {
-  int64_t converged = info->converged;
-  double tolerance = info->tolerance;
-  const md_attribute attributes[] = {
-      {"lattice_checksum", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.lattice_checksum},
-      {"action", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.action},
-      {"boundary", MD_ATTRIBUTE_TEXT, 0, (char *)info->label.boundary},
-      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
-      {"tolerance", MD_ATTRIBUTE_REAL, 1, &tolerance}};
-  if (!format->compose) return md_modes_write(context, path, modes, info);
-  const md_vectors_output output = {.format = format,
-                                    .precision = info->store == MD_DOUBLE ? MD_DOUBLE : MD_SINGLE,
-                                    .keep_old = info->keep_old,
-                                    .modes = modes,
-                                    .attributes = attributes,
-                                    .count = sizeof attributes / sizeof *attributes};
-  return md_vectors_write(context, path, &output);
-}
-
 /* Modes of a scidac file. MD_INPUT when its vectors have no eigenvalues. Local. */
 static md_status take_vectors(md_context *context, const char *path, const md_lattice_info *found,
                               md_modes_info *info) {
   int64_t converged = found->notes.run_count;
-  const md_attribute texts[] = {
-      {"lattice_checksum", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.lattice_checksum},
-      {"action", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.action},
-      {"boundary", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.boundary},
-      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
-      {"tolerance", MD_ATTRIBUTE_REAL, 1, &info->tolerance}};
+  md_attribute said[SAID];
+  list_said(info, &converged, said);
   for (int i = 0; i < found->notes.run_count; i++) {
     const md_vector_run *run = &found->notes.runs[i];
     if (!run->mode || run->part || run->vectors != 1)
       return md_fail(context, MD_INPUT,
                      "%s: each record of modes must have <eigVal> and a vector on all sites", path);
   }
-  for (size_t i = 0; i < sizeof texts / sizeof *texts; i++)
-    (void)md_vectors_attribute(found, &texts[i]); /* files of others say none of it */
+  for (int i = 0; i < SAID; i++)
+    (void)md_vectors_attribute(found, &said[i]); /* files of others say none of it */
   memcpy(info->dims, found->header.dims, sizeof info->dims);
   info->components = MD_FERMION_REALS;
   info->count = found->notes.run_count;
@@ -152,17 +143,13 @@ static bool take_shape(const md_h5_found *e, md_modes_info *info) {
 static md_status get_attributes(md_context *context, reader *r) {
   md_modes_info *info = &r->info;
   int64_t dims[MD_DIMS], version, converged;
-  const md_attribute attributes[] = {
+  md_attribute attributes[2 + SAID + 3] = {
       {"format_version", MD_ATTRIBUTE_INTEGER, 1, &version},
       {"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims},
-      {"lattice_checksum", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.lattice_checksum},
-      {"action", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.action},
-      {"boundary", MD_ATTRIBUTE_TEXT, MD_MODES_TEXT, info->label.boundary},
-      {"converged", MD_ATTRIBUTE_INTEGER, 1, &converged},
-      {"tolerance", MD_ATTRIBUTE_REAL, 1, &info->tolerance},
-      {"scale", MD_ATTRIBUTE_REAL, 1, &r->sites.scale},
+      [2 + SAID] = {"scale", MD_ATTRIBUTE_REAL, 1, &r->sites.scale},
       {"eigenvalues", MD_ATTRIBUTE_REAL, info->count, r->values},
       {"residuals", MD_ATTRIBUTE_REAL, info->count, r->residuals}};
+  list_said(info, &converged, attributes + 2);
   MD_TRY(md_child_attributes(context, &r->child, group, false, attributes,
                              sizeof attributes / sizeof *attributes));
   if (version != MD_BUNDLE_VERSION)

@@ -37,19 +37,16 @@ typedef struct md_modes_info {
 md_precision md_modes_store_of(const char *word);
 const char *md_modes_store_name(md_precision store);
 
-/* In another format than hdf5 (io/vectors.h): modes as scidac or quda files have them, of which
- * scidac is read by the functions below too; store: double, or single for all others. Attributes
- * are the label, converged and tolerance. Collective. */
-struct md_lattice_format;
-md_status md_modes_write_as(md_context *context, const char *path,
-                            const struct md_lattice_format *format, const md_modes *modes,
-                            const md_modes_info *info);
 /* Writes the vectors, of any space and precision, in the precision info->store; its dims and count
  * are not read. Attributes: dims, format_version, the label, mass_independent (1, with spin 0),
  * converged, tolerance, eigenvalues, residuals, scale: a vector is scale times what is stored.
  * Scale is 1 but for half and for the scales of fixed8, which are so brought near 1.
- * MD_ENVIRONMENT: disk. Collective. */
-md_status md_modes_write(md_context *context, const char *path, const md_modes *modes,
+ * Other formats than hdf5 (io/vectors.h): modes as scidac or quda files have them, of which scidac
+ * is read by the functions below too; store: double, or single for all others. Attributes are the
+ * label, converged and tolerance. MD_ENVIRONMENT: disk. Collective. */
+struct md_lattice_format;
+md_status md_modes_write(md_context *context, const char *path,
+                         const struct md_lattice_format *format, const md_modes *modes,
                          const md_modes_info *info);
 /* What a file says of itself. MD_INPUT when it is none of modes. Collective. */
 md_status md_modes_describe(md_context *context, const char *path, md_modes_info *info);

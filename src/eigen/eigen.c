@@ -145,8 +145,8 @@ static md_status write_modes(md_context *context, const search *r) {
                               .label = label_of(r),
                               .keep_old = !r->force};
   return r->output && modes.count > 0
-             ? md_modes_write_as(context, r->output, md_vectors_format_of(r->output, NULL), &modes,
-                                 &info)
+             ? md_modes_write(context, r->output, md_vectors_format_of(r->output, NULL), &modes,
+                              &info)
              : MD_OK;
 }
 

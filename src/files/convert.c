@@ -319,7 +319,7 @@ static md_status copy_modes(md_context *context, const convert_options *o,
   MD_TRY(md_modes_read(context, o->in, geometry, &info.label, &info, info.count, MD_HOST, &modes));
   info.keep_old = !o->force;
   if (o->precision) info.store = (md_precision)md_precision_of(o->precision);
-  const md_status status = md_modes_write_as(context, o->out, format, &modes, &info);
+  const md_status status = md_modes_write(context, o->out, format, &modes, &info);
   if (status == MD_OK)
     drop_words(context, o->out, format, found, kept, sizeof kept / sizeof *kept, report);
   md_report_add(report->root, "content=%s modes=%d", "modes", info.count);

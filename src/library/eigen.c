@@ -148,7 +148,7 @@ md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *sto
   if (strcmp(md_lattice_format_name(format), "hdf5") != 0)
     MD_TRY(md_vectors_check(modes->context, format, info.store, modes->modes.count, true));
   MD_TRY(md_output_path(modes->context, path, replace));
-  return md_modes_write_as(modes->context, path, format, &modes->modes, &info);
+  return md_modes_write(modes->context, path, format, &modes->modes, &info);
 }
 
 void md_eigen_destroy(md_eigenmodes *modes) {

@@ -164,7 +164,7 @@ static md_status write_modes(md_context *context, const char *path, const char *
       .count = MODES, .values = values, .residuals = residuals, .vectors = vectors};
   const md_modes_info info = {
       .converged = MODES - 1, .tolerance = 1e-8, .store = store, .label = belongs_to};
-  return md_modes_write_as(context, path, md_vectors_format_of(path, format), &modes, &info);
+  return md_modes_write(context, path, md_vectors_format_of(path, format), &modes, &info);
 }
 
 static md_status read_modes(md_context *context, const char *path) {

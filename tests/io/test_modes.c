@@ -1,6 +1,7 @@
 /* Files of modes: vectors and attributes come back in the stored precision, [mode][t][z][y][x/2][3]
  * of {r, i}; modes of another lattice, action or boundary are refused by name, damage too. */
 #include "io/modes_file.h"
+#include "io/vectors.h"
 #include "io_support.h"
 #include "lattice/fields/linear.h"
 
@@ -34,7 +35,8 @@ static void write_file(md_context *context, const char *path, const md_modes *mo
                        md_precision store) {
   const md_modes_info info = {
       .converged = MODES - 1, .tolerance = 1e-8, .store = store, .label = label};
-  MD_REQUIRE(context, md_modes_write(context, path, modes, &info));
+  MD_REQUIRE(context,
+             md_modes_write(context, path, md_vectors_format_of(path, NULL), modes, &info));
 }
 
 static void round_trip(void **state) {

@@ -6,6 +6,7 @@
 #include "io/hdf5_file.h"
 #include "io/modes_file.h"
 #include "io/propagator.h"
+#include "io/vectors.h"
 #include "io_support.h"
 #include "lattice/fields/linear.h"
 
@@ -157,7 +158,7 @@ static void modes(void **state) {
   const double scale = 1.0 / sqrt(norm2);
   md_linear_axpby(&scale, &c.field, &none, &c.field);
   const md_modes one = {.count = 1, .values = &value, .residuals = &residual, .vectors = &c.field};
-  MD_REQUIRE(context, md_modes_write(context, path, &one, &info));
+  MD_REQUIRE(context, md_modes_write(context, path, md_vectors_format_of(path, NULL), &one, &info));
   warns(context, path, "/modes/vectors", &c, read_modes);
   io_test_remove(context, path);
   md_field_destroy(&c.field);

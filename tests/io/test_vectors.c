@@ -127,7 +127,7 @@ static void modes_come_back(void **state) {
   io_test_name(context, ".modes.lime", path, sizeof path);
   make_modes(context, geometry, 3, &modes);
   MD_REQUIRE(context,
-             md_modes_write_as(context, path, md_vectors_format_of(path, NULL), &modes, &given));
+             md_modes_write(context, path, md_vectors_format_of(path, NULL), &modes, &given));
   MD_REQUIRE(context, md_modes_describe(context, path, &info));
   assert_int_equal(info.count, 3);
   assert_int_equal(info.converged, 2);
@@ -146,7 +146,7 @@ static void modes_come_back(void **state) {
   require_no_solution(context, geometry, path);
   /* Those of QUDA have no eigenvalues. */
   MD_REQUIRE(context,
-             md_modes_write_as(context, path, md_vectors_format_of(path, "quda"), &modes, &given));
+             md_modes_write(context, path, md_vectors_format_of(path, "quda"), &modes, &given));
   require_no_solution(context, geometry, path);
   assert_int_equal(md_modes_describe(context, path, &info), MD_INPUT);
   assert_non_null(strstr(context->message, "must have <eigVal>"));
