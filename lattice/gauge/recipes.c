@@ -70,6 +70,17 @@ md_smear_request md_smear_defaults(const md_recipe *recipe) {
   return (md_smear_request){.recipe = recipe, .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
 }
 
+const char *md_smear_parameter(const md_smear_request *r, int i, double *value) {
+  const struct {
+    const char *name;
+    double value;
+  } all[] = {{"u0", r->u0},       {"naik-epsilon", r->naik_epsilon},
+             {"alpha", r->alpha}, {"rho", r->rho},
+             {"steps", r->steps}, {NULL, 0.0}};
+  *value = all[i].value;
+  return all[i].name;
+}
+
 int md_smear_steps(const md_smear_request *r) {
   return md_recipe_takes(r->recipe, "steps") ? r->steps : r->recipe->level_count;
 }

@@ -49,6 +49,8 @@ typedef struct md_smear_request {
 
 /* A request with the usual values: u0 = 1, alpha = 0.5, rho = 0.1, steps = 1, eps = 0. */
 md_smear_request md_smear_defaults(const md_recipe *recipe);
+/* The i-th parameter, by the name that md_recipe_takes knows; NULL behind the last one. */
+const char *md_smear_parameter(const md_smear_request *r, int i, double *value);
 
 /* Means over a kind of link of all directions and sites. */
 typedef struct md_link_means {

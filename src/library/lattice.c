@@ -189,22 +189,27 @@ md_smearing md_smearing_defaults(const char *recipe) {
                        .steps = usual.steps};
 }
 
+static md_smear_request request_of(const md_smearing *how) {
+  return (md_smear_request){.recipe = md_recipe_find(how->recipe),
+                            .u0 = how->u0,
+                            .alpha = how->alpha,
+                            .rho = how->rho,
+                            .steps = how->steps,
+                            .naik_epsilon = how->naik_epsilon,
+                            .unmeasured = true};
+}
+
 /* No parameter that does nothing. */
 static md_status check_takes(md_context *context, const md_smearing *how) {
-  const md_recipe *recipe = md_recipe_find(how->recipe);
-  const md_smearing usual = md_smearing_defaults(how->recipe);
-  const struct {
-    const char *name;
-    double value, usual;
-  } all[] = {{"u0", how->u0, usual.u0},
-             {"alpha", how->alpha, usual.alpha},
-             {"rho", how->rho, usual.rho},
-             {"steps", how->steps, usual.steps},
-             {"naik-epsilon", how->naik_epsilon, usual.naik_epsilon}};
-  for (size_t i = 0; i < sizeof all / sizeof *all; i++)
-    if (all[i].value != all[i].usual && !(recipe && md_recipe_takes(recipe, all[i].name)))
-      return md_fail(context, MD_INPUT, "%s takes no %s, got %g; leave it out", how->recipe,
-                     all[i].name, all[i].value);
+  const md_smear_request given = request_of(how), usual = md_smear_defaults(NULL);
+  const char *name;
+  double value, unset;
+  for (int i = 0; (name = md_smear_parameter(&given, i, &value)); i++) {
+    (void)md_smear_parameter(&usual, i, &unset);
+    if (value != unset && !(given.recipe && md_recipe_takes(given.recipe, name)))
+      return md_fail(context, MD_INPUT, "%s takes no %s, got %g; leave it out", how->recipe, name,
+                     value);
+  }
   return MD_OK;
 }
 
@@ -212,13 +217,7 @@ static md_status check_takes(md_context *context, const md_smearing *how) {
 static md_status smear(const md_lattice *thin, const md_smearing *how, md_gauge *fat,
                        md_gauge *long_links) {
   md_context *context = thin->context;
-  md_smear_request request = {.recipe = md_recipe_find(how->recipe),
-                              .u0 = how->u0,
-                              .alpha = how->alpha,
-                              .rho = how->rho,
-                              .steps = how->steps,
-                              .naik_epsilon = how->naik_epsilon,
-                              .unmeasured = true};
+  md_smear_request request = request_of(how);
   md_memory_need need = {0};
   MD_TRY(check_takes(context, how));
   MD_TRY(md_space_word(context, how->space, &request.space));

@@ -15,28 +15,11 @@
 typedef struct request {
   md_common_options common;
   const char *action, *lattice, *fat_out, *long_out, *precision, *on;
-  double u0, naik_epsilon, alpha, rho;
   long long steps;
   bool ignore_checksum, force, reunitarize;
   const md_lattice_format *fat_format, *long_format;
   md_smear_request smear;
 } request;
-
-/* Parameters of recipes, as options and as keys of the report. */
-enum { PARAMETERS = 5 };
-typedef struct parameter {
-  const char *option, *key;
-  double value;
-} parameter;
-
-static void list_parameters(const request *r, parameter list[PARAMETERS]) {
-  const parameter all[PARAMETERS] = {{"u0", "u0", r->u0},
-                                     {"naik-epsilon", "naik_epsilon", r->naik_epsilon},
-                                     {"alpha", "alpha", r->alpha},
-                                     {"rho", "rho", r->rho},
-                                     {"steps", "steps", (double)r->steps}};
-  memcpy(list, all, sizeof all);
-}
 
 /* What was made. */
 typedef struct result {
@@ -74,38 +57,32 @@ static md_status check_formats(md_context *context, const request *r) {
 
 /* Parameters that the action does not look at are refused. */
 static md_status check(md_context *context, request *r, const md_option *options, int count) {
-  parameter list[PARAMETERS];
-  list_parameters(r, list);
+  const char *name;
+  double value;
   if (!r->action) return md_fail(context, MD_INPUT, "smear needs --action %s", md_recipe_names);
   if (!r->fat_out) return md_fail(context, MD_INPUT, "smear needs --fat-out FILE");
   const md_recipe *recipe = md_recipe_find(r->action);
-  for (const parameter *p = list; p < list + PARAMETERS; p++)
-    if (md_option_seen(options, count, p->option) && !md_recipe_takes(recipe, p->option))
-      return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out", r->action,
-                     p->option);
+  for (int i = 0; (name = md_smear_parameter(&r->smear, i, &value)); i++)
+    if (md_option_seen(options, count, name) && !md_recipe_takes(recipe, name))
+      return md_fail(context, MD_INPUT, "--action %s takes no --%s; leave it out", r->action, name);
   if (r->long_out && !md_recipe_has_long(recipe))
     return md_fail(context, MD_INPUT, "--action %s has no long links; leave --long-out out",
                    r->action);
   MD_TRY(md_lattice_format_find(context, r->fat_out, NULL, &r->fat_format));
   if (r->long_out) MD_TRY(md_lattice_format_find(context, r->long_out, NULL, &r->long_format));
-  r->smear = (md_smear_request){.recipe = recipe,
-                                .space = strcmp(r->on, "gpu") == 0 ? MD_DEVICE : MD_HOST,
-                                .u0 = r->u0,
-                                .alpha = r->alpha,
-                                .rho = r->rho,
-                                .steps = (int)r->steps,
-                                .naik_epsilon = r->naik_epsilon};
+  r->smear.recipe = recipe;
+  r->smear.space = strcmp(r->on, "gpu") == 0 ? MD_DEVICE : MD_HOST;
+  r->smear.steps = (int)r->steps;
   return check_formats(context, r);
 }
 
 /* "hisq, naik-epsilon 0" */
 static void describe(const request *r, char *text, size_t bytes) {
-  parameter list[PARAMETERS];
-  list_parameters(r, list);
+  const char *name;
+  double value;
   snprintf(text, bytes, "%s", r->action);
-  for (const parameter *p = list; p < list + PARAMETERS; p++)
-    if (md_recipe_takes(r->smear.recipe, p->option))
-      md_append(text, bytes, ", %s %.10g", p->option, p->value);
+  for (int i = 0; (name = md_smear_parameter(&r->smear, i, &value)); i++)
+    if (md_recipe_takes(r->smear.recipe, name)) md_append(text, bytes, ", %s %.10g", name, value);
   if (r->reunitarize) md_append(text, bytes, ", reunitarized");
 }
 
@@ -219,14 +196,18 @@ static void report_kinds(md_context *context, md_report *report, const result *m
 
 static void report_request(md_report *report, const request *r, const result *made) {
   cJSON *root = report->root;
-  parameter list[PARAMETERS];
-  list_parameters(r, list);
+  const char *name;
+  char key[16];
+  double value;
   md_report_geometry(report, made->geometry);
   md_report_add(root, "lattice=%s action=%s", r->lattice, r->action);
   if (r->reunitarize)
     md_report_add(root, "reunitarized=%hhd largest_link_change=%g", (bool)true, made->change);
-  for (const parameter *p = list; p < list + PARAMETERS; p++)
-    if (md_recipe_takes(r->smear.recipe, p->option)) md_report_real(root, p->key, p->value);
+  for (int i = 0; (name = md_smear_parameter(&r->smear, i, &value)); i++) {
+    snprintf(key, sizeof key, "%s", name);
+    for (char *at = key; *at; at++) *at = *at == '-' ? '_' : *at;
+    if (md_recipe_takes(r->smear.recipe, name)) md_report_real(root, key, value);
+  }
   cJSON_AddStringToObject(root, "fat_out", r->fat_out);
   if (r->long_out) cJSON_AddStringToObject(root, "long_out", r->long_out);
   /* make_s is without checks and means. */
@@ -252,18 +233,18 @@ static md_status smear(md_context *context, const request *r, md_report *report,
 }
 
 md_status md_command_smear(md_context *context, int argc, char **argv) {
-  request r = {.precision = "double", .on = "cpu", .u0 = 1.0, .alpha = 0.5, .rho = 0.1, .steps = 1};
+  request r = {.precision = "double", .on = "cpu", .smear = md_smear_defaults(NULL), .steps = 1};
   md_option options[] = {
       MD_OPTION(TEXT, "lattice", &r.lattice, "LATTICE", "lattice file of thin links, any format",
                 .positional = true, .required = true, .file = MD_FILE_INPUT,
                 .group = MD_GROUP_INPUT),
       MD_OPTION(CHOICE, "action", &r.action, NULL, "which links are made (required)",
                 .choices = md_recipe_names, .group = MD_GROUP_PHYSICS),
-      MD_SMEAR_OPTIONS(r.u0, "asqtad and fat7", r.naik_epsilon),
+      MD_SMEAR_OPTIONS(r.smear.u0, "asqtad and fat7", r.smear.naik_epsilon),
       MD_REUNITARIZE_OPTION(r.reunitarize),
-      MD_OPTION(REAL, "alpha", &r.alpha, "A", "weight of the staples of ape [0.5]", .low = 0.0,
-                .high = 1.0, .group = MD_GROUP_PHYSICS),
-      MD_OPTION(REAL, "rho", &r.rho, "R", "weight of the staples of stout [0.1]", .low = 0.0,
+      MD_OPTION(REAL, "alpha", &r.smear.alpha, "A", "weight of the staples of ape [0.5]",
+                .low = 0.0, .high = 1.0, .group = MD_GROUP_PHYSICS),
+      MD_OPTION(REAL, "rho", &r.smear.rho, "R", "weight of the staples of stout [0.1]", .low = 0.0,
                 .high = 1.0),
       MD_OPTION(INTEGER, "steps", &r.steps, "N", "how often ape or stout is done [1]", .low = 1,
                 .high = 1000),
