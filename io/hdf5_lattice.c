@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "base/text.h"
 #include "io/child.h"
 
@@ -30,10 +31,7 @@ static void take_notes(const md_h5_described *d, md_notes *notes) {
 
 /* Of those that are no links (io/reader/requests.c). */
 static bool is_other_content(const char *content) {
-  static const char *const known[] = {"solution", "modes", "checkpoint", "study"};
-  for (size_t i = 0; i < sizeof known / sizeof *known; i++)
-    if (strcmp(content, known[i]) == 0) return true;
-  return false;
+  return md_choice_of("solution|modes|checkpoint|study", content) >= 0;
 }
 
 static md_status take_texts(const md_header_input *s, const md_h5_described *d) {

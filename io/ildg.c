@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "base/text.h"
 #include "io/lime.h"
 #include "io/vectors.h"
@@ -119,16 +120,11 @@ static void read_text(const md_header_input *s, const char *type, const char *te
   }
 }
 
-static bool is_one_of(const char *word, const char *const *words) {
-  while (*words && strcmp(*words, word) != 0) words++;
-  return *words != NULL;
-}
-
 /* Keeps what we do not say anew when we write such a file. */
 static md_status keep_text(const md_header_input *s, const char *type, const char *text,
                            size_t bytes, content *found) {
-  static const char *const anew[] = {"ildg-format", "scidac-private-file-xml",
-                                     "scidac-private-record-xml", "scidac-checksum", NULL};
+  static const char anew[] =
+      "ildg-format|scidac-private-file-xml|scidac-private-record-xml|scidac-checksum";
   static const char *const own[] = {"<title>miniDirac gauge configuration</title>",
                                     "written by miniDirac</info>", "lfn://unregistered/miniDirac"};
   if (strcmp(type, "scidac-private-record-xml") == 0 && !*found->date) {
@@ -141,14 +137,13 @@ static md_status keep_text(const md_header_input *s, const char *type, const cha
       found->own = true;
       return MD_OK;
     }
-  if (is_one_of(type, anew)) return MD_OK;
+  if (md_choice_of(anew, type) >= 0) return MD_OK;
   return md_file_texts_add(s->context, &s->notes->texts, type, text, bytes);
 }
 
 /* Takes what a record says. */
 static md_status read_record(const md_header_input *s, const md_record *record, content *found) {
-  static const char *const binaries[] = {"ildg-binary-data", "scidac-binary-data", NULL};
-  if (is_one_of(record->type, binaries)) {
+  if (md_choice_of("ildg-binary-data|scidac-binary-data", record->type) >= 0) {
     if (found->of_vectors) {
       found->of_vectors = false;
       found->vector.offset = record->offset;
@@ -305,11 +300,9 @@ static bool is_placed(const md_lattice_header *header, const char *name) {
 
 /* Whether we write a record of that name ourselves. */
 static bool is_known(const char *name) {
-  static const char *const ours[] = {"scidac-record-xml", "scidac-checksum", "ildg-format",
-                                     "ildg-binary-data", "ildg-data-lfn"};
-  for (size_t i = 0; i < sizeof ours / sizeof *ours; i++)
-    if (strcmp(name, ours[i]) == 0) return true;
-  return false;
+  static const char ours[] =
+      "scidac-record-xml|scidac-checksum|ildg-format|ildg-binary-data|ildg-data-lfn";
+  return md_choice_of(ours, name) >= 0;
 }
 
 /* The other texts, as a message of records behind the checksum. */

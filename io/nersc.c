@@ -1,3 +1,4 @@
+#include "base/options.h"
 #include "io/lattice_format.h"
 
 #include <ctype.h>
@@ -135,11 +136,10 @@ static md_status parse_head(const md_header_input *s, const char *head) {
 
 /* Lines that a writer of ours says anew. */
 static bool is_said_anew(const char *key) {
-  static const char *const keys[] = {"HDR_VERSION", "STORAGE_FORMAT", "DATATYPE",      "CHECKSUM",
-                                     "LINK_TRACE",  "PLAQUETTE",      "FLOATING_POINT"};
-  for (size_t i = 0; i < sizeof keys / sizeof *keys; i++)
-    if (strcmp(keys[i], key) == 0) return true;
-  return strncmp(key, "DIMENSION_", 10) == 0;
+  return strncmp(key, "DIMENSION_", 10) == 0 ||
+         md_choice_of(
+             "HDR_VERSION|STORAGE_FORMAT|DATATYPE|CHECKSUM|LINK_TRACE|PLAQUETTE|FLOATING_POINT",
+             key) >= 0;
 }
 
 /* What a reader expects to find, and what is said where nothing is known. */
