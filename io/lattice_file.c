@@ -189,20 +189,13 @@ static md_status judge(md_context *context, const char *path, bool ignored,
   return MD_OK;
 }
 
-static md_layout_request layout_of(const md_lattice_header *header, const int grid[MD_DIMS]) {
-  md_layout_request request = {0};
-  memcpy(request.global, header->dims, sizeof request.global);
-  memcpy(request.grid, grid, sizeof request.grid);
-  return request;
-}
-
 md_status md_lattice_plan(md_context *context, const char *path, const int grid[MD_DIMS],
                           md_geometry *geometry, md_lattice_header *header) {
   md_lattice_info info;
   md_status status = open_lattice(context, path, &info);
   if (header) *header = info.header;
   if (status == MD_OK) {
-    const md_layout_request request = layout_of(&info.header, grid);
+    const md_layout_request request = md_layout_of(info.header.dims, grid, 0, NULL);
     status = md_geometry_plan(context, &request, geometry);
   }
   md_lattice_info_destroy(&info);
@@ -238,7 +231,7 @@ static md_status read_links(md_context *context, const char *path, const int gri
                    (*geometry)->global[3], d[0], d[1], d[2], d[3]);
   if (!*geometry) {
     md_geometry plan;
-    const md_layout_request request = layout_of(&info->header, grid);
+    const md_layout_request request = md_layout_of(d, grid, 0, NULL);
     MD_TRY(md_geometry_plan(context, &request, &plan));
     const md_memory_need need = {.host = md_lattice_load_bytes(&plan)};
     MD_TRY(md_memory_require(context, &need, "loading the lattice"));

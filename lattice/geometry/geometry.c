@@ -40,6 +40,14 @@ typedef struct valid_grids {
   char list[512];
 } valid_grids;
 
+md_layout_request md_layout_of(const int global[MD_DIMS], const int grid[MD_DIMS], int depth,
+                               const md_face_costs *costs) {
+  md_layout_request request = {.depth = depth, .costs = costs};
+  memcpy(request.global, global, sizeof request.global);
+  memcpy(request.grid, grid, sizeof request.grid);
+  return request;
+}
+
 /* Grids come in ascending order of the x cuts, so the first of equals cuts x least. */
 static void find_grids(const md_layout_request *request, int ranks, valid_grids *found) {
   const int *global = request->global;

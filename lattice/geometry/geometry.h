@@ -77,6 +77,9 @@ typedef struct md_layout_request {
   int depth;         /* of the halo zones: 1 (also for 0), or 3 for actions with three-site hops */
   const md_face_costs *costs; /* of faces; NULL: every site costs the same */
 } md_layout_request;
+/* No self_halo. */
+md_layout_request md_layout_of(const int global[MD_DIMS], const int grid[MD_DIMS], int depth,
+                               const md_face_costs *costs);
 
 /* Chooses the rank grid for request->global: the asked one if it is valid, else the one whose faces
  * cost a rank least in an exchange (ties: fewest cuts in x, then y, z). Sets global, grid,

@@ -112,11 +112,8 @@ static md_status dry_run(md_context *context, void *user) {
 }
 
 static md_layout_request layout_of(const md_bench_links_request *r) {
-  md_layout_request layout = {.depth = md_action_depth(md_physics_action(r->physics)),
-                              .costs = md_halo_face_costs(r->space)};
-  memcpy(layout.global, r->dims, sizeof layout.global);
-  memcpy(layout.grid, r->grid, sizeof layout.grid);
-  return layout;
+  const int depth = md_action_depth(md_physics_action(r->physics));
+  return md_layout_of(r->dims, r->grid, depth, md_halo_face_costs(r->space));
 }
 
 md_space md_bench_links_space(md_context *context, const md_bench_links_request *r) {

@@ -334,7 +334,6 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
   const bool modes =
       strcmp(content, "modes") == 0 || (info->notes.run_count > 0 && info->notes.runs[0].mode);
   const md_lattice_format *format = NULL;
-  md_layout_request request = {0};
   md_geometry *geometry = NULL;
   if (o->ignore_checksum)
     return md_fail(context, MD_INPUT, "--ignore-checksum is for links, %s holds %s; leave it out",
@@ -356,8 +355,7 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
                    "take scidac");
   if (info->notes.run_count > 0 && md_vectors_count(info, true) == 0)
     return md_fail(context, MD_INPUT, "%s must hold a vector on all sites, got none", o->in);
-  memcpy(request.global, info->header.dims, sizeof request.global);
-  memcpy(request.grid, o->common.grid, sizeof request.grid);
+  const md_layout_request request = md_layout_of(info->header.dims, o->common.grid, 0, NULL);
   MD_TRY(md_geometry_create(context, &request, &geometry));
   const md_status status = modes ? copy_modes(context, o, format, info, geometry, report)
                                  : copy_solution(context, o, format, info, geometry, report);

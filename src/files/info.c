@@ -144,14 +144,12 @@ static md_status describe_other(md_context *context, md_report *report, const ch
   const int *d = header->dims;
   const bool vectors = info->notes.run_count > 0;
   const int count = vectors ? md_vectors_count(info, false) : header->count;
-  md_layout_request request = {0};
   md_datasets_found found = {0};
   md_geometry *geometry = NULL;
   if (vectors && md_vectors_count(info, true) == 0) {
     info->checksum = MD_CHECKSUM_UNREAD; /* nothing says how large its lattice is */
   } else if (vectors) {
-    memcpy(request.global, d, sizeof request.global);
-    memcpy(request.grid, grid, sizeof request.grid);
+    const md_layout_request request = md_layout_of(d, grid, 0, NULL);
     MD_TRY(md_geometry_create(context, &request, &geometry));
     const md_status status =
         md_vectors_verify(context, path, geometry, info, NULL, &info->checksum);

@@ -149,9 +149,7 @@ static md_status make_start(md_context *context, md_generate_request *r, md_geom
     MD_TRY(require_memory(context, r, &plan));
     return load_start(context, r, geometry, gauge, c);
   }
-  md_layout_request layout = {0};
-  memcpy(layout.global, r->dims, sizeof layout.global);
-  memcpy(layout.grid, r->common.grid, sizeof layout.grid);
+  const md_layout_request layout = md_layout_of(r->dims, r->common.grid, 0, NULL);
   MD_TRY(md_geometry_plan(context, &layout, &plan));
   MD_TRY(require_memory(context, r, &plan));
   MD_TRY(md_geometry_create(context, &layout, geometry));

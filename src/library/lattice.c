@@ -18,16 +18,14 @@ md_lattice_request md_lattice_defaults(void) {
 
 static md_status create(md_context *context, const md_lattice_request *request,
                         const int dims[MD_DIMS], md_lattice **lattice) {
-  md_layout_request layout = {.depth = request->longest_hop};
   md_space space;
   *lattice = NULL;
   if (request->longest_hop != 1 && request->longest_hop != 3)
     return md_fail(context, MD_INPUT, "the longest hop must be 1 or 3, got %d",
                    request->longest_hop);
   MD_TRY(md_space_word(context, request->space, &space));
-  layout.costs = md_halo_face_costs(space);
-  memcpy(layout.global, dims, sizeof layout.global);
-  memcpy(layout.grid, request->grid, sizeof layout.grid);
+  const md_layout_request layout =
+      md_layout_of(dims, request->grid, request->longest_hop, md_halo_face_costs(space));
   if (!(*lattice = md_handle(context, sizeof **lattice))) return MD_ENVIRONMENT;
   (*lattice)->context = context;
   return md_geometry_create(context, &layout, &(*lattice)->geometry);

@@ -33,10 +33,8 @@ static md_status find_layout(md_context *context, const md_action_links_request 
   const char *path = request->lattice ? request->lattice : request->physics->fat_file;
   md_geometry plan;
   MD_TRY(md_lattice_plan(context, path, request->grid, &plan, NULL));
-  *layout = (md_layout_request){.depth = md_action_depth(md_physics_action(request->physics)),
-                                .costs = md_halo_face_costs(request->space)};
-  memcpy(layout->global, plan.global, sizeof layout->global);
-  memcpy(layout->grid, request->grid, sizeof layout->grid);
+  const int depth = md_action_depth(md_physics_action(request->physics));
+  *layout = md_layout_of(plan.global, request->grid, depth, md_halo_face_costs(request->space));
   return MD_OK;
 }
 

@@ -21,10 +21,9 @@ typedef struct loaded {
 md_layout_request md_study_layout(md_context *context, const md_study *s) {
   const md_study_options *o = &s->options;
   const md_physics_options first = md_study_physics(o, 0);
-  md_layout_request layout = {
-      .costs = md_halo_face_costs(md_action_links_space(context, o->run.backend, &first))};
-  memcpy(layout.global, s->dims, sizeof layout.global);
-  memcpy(layout.grid, o->run.common.grid, sizeof layout.grid);
+  const md_space space = md_action_links_space(context, o->run.backend, &first);
+  md_layout_request layout =
+      md_layout_of(s->dims, o->run.common.grid, 0, md_halo_face_costs(space));
   for (int a = 0; a < o->actions.count; a++) {
     const int depth = md_action_depth((md_action)o->actions.value[a]);
     if (depth > layout.depth) layout.depth = depth;
