@@ -19,13 +19,15 @@ typedef struct convert_options {
   bool ignore_checksum, force;
 } convert_options;
 
-/* Without --precision the file keeps that of the input, as far as the format can hold it. */
+/* Without --precision the file keeps that of the input, as far as the format can hold it. Formats
+ * of solutions that hold single precision alone are known for it. */
 static md_precision precision_to_write(md_context *context, const convert_options *o,
                                        const md_lattice_format *format,
                                        const md_lattice_header *header) {
   if (o->precision) return (md_precision)md_precision_of(o->precision);
   if (md_lattice_format_holds(format, header->precision)) return header->precision;
-  md_warn(context, "%s is written in single precision, all that its format can hold", o->out);
+  if (strcmp(header->content, "links") == 0)
+    md_warn(context, "%s is written in single precision, all that its format can hold", o->out);
   return MD_SINGLE;
 }
 
@@ -170,12 +172,6 @@ static md_status convert_links(md_context *context, const convert_options *o, md
   return status;
 }
 
-static md_precision narrowest(const md_lattice_format *format, const convert_options *o,
-                              md_precision of_input) {
-  if (o->precision) return (md_precision)md_precision_of(o->precision);
-  return md_lattice_format_holds(format, of_input) ? of_input : MD_SINGLE;
-}
-
 /* What files say of solutions. */
 enum { SOLUTION_WORDS = 11 };
 typedef struct solution_words {
@@ -273,7 +269,7 @@ static md_status copy_solution(md_context *context, const convert_options *o,
                                const md_geometry *geometry, md_report *report) {
   const bool hdf5 = info->notes.run_count == 0;
   const int n_rhs = hdf5 ? info->header.count : md_vectors_count(info, false);
-  const md_precision precision = narrowest(format, o, info->header.precision);
+  const md_precision precision = precision_to_write(context, o, format, &info->header);
   md_field x[MD_PARITIES] = {0}, b[MD_PARITIES] = {0};
   md_attribute attributes[SOLUTION_WORDS + MD_PROVENANCE_ATTRIBUTES];
   md_provenance from;
