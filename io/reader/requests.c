@@ -126,7 +126,7 @@ static md_status find_chunks(const md_reader *r) {
 }
 
 /* What miniDirac's lattice files say of themselves. */
-enum { TEXTS_MOST = 1024 };
+enum { TEXTS_MOST = 1024, NUMBERS_MOST = 512 };
 
 /* Departures name what is missing, in the order of the list. */
 static md_status read_attributes(const md_h5_file *f, hid_t dataset, md_lattice_header *header,
@@ -203,11 +203,39 @@ static void add_text(texts_reader *r, hid_t object, const char *name) {
   free(text);
 }
 
-static herr_t visit(hid_t group, const char *name, const H5A_info_t *info, void *user) {
+/* Numbers between blanks. */
+static void add_numbers(texts_reader *r, hid_t object, const char *name, int count, bool real) {
+  static const size_t each = 26;
+  double reals[NUMBERS_MOST];
+  int64_t integers[NUMBERS_MOST];
+  const md_attribute a = {name, real ? MD_ATTRIBUTE_REAL : MD_ATTRIBUTE_INTEGER, count,
+                          real ? (void *)reals : integers};
+  char *text = calloc((size_t)count, each), *at = text;
+  if (!text)
+    r->status = md_fail_memory(r->context, (size_t)count * each, "texts of a file");
+  else if (md_h5_get_attribute(object, &a)) {
+    for (int i = 0; i < count; i++)
+      at += real ? snprintf(at, each, "%s%.17g", i ? " " : "", reals[i])
+                 : snprintf(at, each, "%s%lld", i ? " " : "", (long long)integers[i]);
+    r->status = md_file_texts_add(r->context, r->texts, name, text, strlen(text));
+  }
+  free(text);
+}
+
+static herr_t visit(hid_t object, const char *name, const H5A_info_t *info, void *user) {
   texts_reader *r = user;
   (void)info;
   if (r->texts->count + r->texts->lost >= TEXTS_MOST) return 1;
-  add_text(r, group, name);
+  const hid_t id = H5Aopen(object, name, H5P_DEFAULT);
+  if (id < 0) return 0;
+  const hid_t type = H5Aget_type(id), space = H5Aget_space(id);
+  const H5T_class_t class = H5Tget_class(type);
+  const hssize_t count = H5Sget_simple_extent_npoints(space);
+  MD_H5_CLOSE(space, type, id);
+  if (class == H5T_STRING)
+    add_text(r, object, name);
+  else if ((class == H5T_FLOAT || class == H5T_INTEGER) && count > 0 && count <= NUMBERS_MOST)
+    add_numbers(r, object, name, (int)count, class == H5T_FLOAT);
   return r->status == MD_OK ? 0 : 1;
 }
 
@@ -260,43 +288,7 @@ static const struct other {
               {"modes", "/modes", "/modes", "/modes/vectors"},
               {"checkpoint", "/checkpoint", "/checkpoint", NULL},
               {"study", "/study", "/study", NULL}};
-enum { OTHERS = sizeof others / sizeof *others, NUMBERS_MOST = 512 };
-
-/* Numbers between blanks. */
-static void add_numbers(texts_reader *r, hid_t object, const char *name, int count, bool real) {
-  static const size_t each = 26;
-  double reals[NUMBERS_MOST];
-  int64_t integers[NUMBERS_MOST];
-  const md_attribute a = {name, real ? MD_ATTRIBUTE_REAL : MD_ATTRIBUTE_INTEGER, count,
-                          real ? (void *)reals : integers};
-  char *text = calloc((size_t)count, each), *at = text;
-  if (!text)
-    r->status = md_fail_memory(r->context, (size_t)count * each, "texts of a file");
-  else if (md_h5_get_attribute(object, &a)) {
-    for (int i = 0; i < count; i++)
-      at += real ? snprintf(at, each, "%s%.17g", i ? " " : "", reals[i])
-                 : snprintf(at, each, "%s%lld", i ? " " : "", (long long)integers[i]);
-    r->status = md_file_texts_add(r->context, r->texts, name, text, strlen(text));
-  }
-  free(text);
-}
-
-static herr_t visit_any(hid_t object, const char *name, const H5A_info_t *info, void *user) {
-  texts_reader *r = user;
-  (void)info;
-  if (r->texts->count + r->texts->lost >= TEXTS_MOST) return 1;
-  const hid_t id = H5Aopen(object, name, H5P_DEFAULT);
-  if (id < 0) return 0;
-  const hid_t type = H5Aget_type(id), space = H5Aget_space(id);
-  const H5T_class_t class = H5Tget_class(type);
-  const hssize_t count = H5Sget_simple_extent_npoints(space);
-  MD_H5_CLOSE(space, type, id);
-  if (class == H5T_STRING)
-    add_text(r, object, name);
-  else if ((class == H5T_FLOAT || class == H5T_INTEGER) && count > 0 && count <= NUMBERS_MOST)
-    add_numbers(r, object, name, (int)count, class == H5T_FLOAT);
-  return r->status == MD_OK ? 0 : 1;
-}
+enum { OTHERS = sizeof others / sizeof *others };
 
 /* What the dataset of vectors says of the lattice, modes of half of x; attribute dims, where it
  * is there, says the same. Who reads the file makes tables of so many sites, so it holds data to
@@ -342,7 +334,7 @@ static md_status describe_other(const md_h5_file *f, const struct other *o,
   header->precision = MD_DOUBLE;
   MD_TRY(md_h5_open_object(f, o->object, dataset, &object));
   snprintf(header->content, sizeof header->content, "%s", o->content);
-  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, visit_any, &r);
+  H5Aiterate2(object, H5_INDEX_NAME, H5_ITER_INC, &at, visit, &r);
   const bool has_dims =
       md_h5_get_attribute(object, &(md_attribute){"dims", MD_ATTRIBUTE_INTEGER, MD_DIMS, dims});
   MD_H5_CLOSE(object);

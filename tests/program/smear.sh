@@ -84,11 +84,13 @@ import h5py, sys
 with h5py.File(sys.argv[1], "r+") as file:
     about = file["gauge/links"].attrs
     about["made"], about["links"] = sys.argv[3], sys.argv[2]
+    file["gauge/texts"].attrs["run"] = 7
 ' "$work/again.h5" "$@" || complain "h5py: exit $?"
   }
   written fat 'hisq, by hand'
   refuses 2 'the file says that its links are fat' 2 solve --lattice "$work/again.h5" --mass 0.1
   on 1 info "$work/again.h5" | grep -q '^links  *fat, hisq, by hand$' || complain "a label of h5py: $(on 1 info "$work/again.h5" | grep '^links')"
+  on 1 info "$work/again.h5" | grep -q '^  run: 7$' || complain "a number among the texts is lost"
   written 'fat links of HISQ' hisq
   refuses 2 'again.h5: attribute links must be a text of at most 15 bytes' 1 solve --lattice "$work/again.h5" --mass 0.1
 fi
