@@ -71,13 +71,13 @@ typedef struct writer {
   const md_vectors_output *output;
   const char *path;
   room room;
-  int each; /* runs of a right-hand side */
+  int each; /* runs of a right-hand side: 2 where there is a place for its source */
 } writer;
 
 static md_status fill(md_context *context, void *user, int run) {
   writer *w = user;
   const md_vectors_output *o = w->output;
-  const bool source = o->source && (!o->solution || run % w->each == 0);
+  const bool source = w->each == 2 && run % 2 == 0;
   const md_field *from = source ? o->source : o->solution;
   bool finite = true;
   for (int k = 0; k < w->room.count; k++) {
@@ -154,20 +154,14 @@ static md_status write_file(md_context *context, const char *path, writer *w, in
 }
 
 md_status md_vectors_write(md_context *context, const char *path, const md_vectors_output *o) {
-  const md_field *first = o->modes ? o->modes->vectors : o->solution ? o->solution : o->source;
+  const md_field *first = o->modes ? o->modes->vectors : o->solution;
   const int count = o->modes ? o->modes->count : first->n_rhs;
-  writer w = {.output = o, .path = path, .each = o->solution && o->source ? 2 : 1};
-  md_vectors_output without = *o;
+  writer w = {.output = o, .path = path, .each = o->source && !o->format->vectors_only ? 2 : 1};
   md_new_file file;
   MD_TRY(md_vectors_check(context, o->format, o->precision, count, o->modes != NULL));
   if (first->components != MD_FERMION_REALS)
     return md_fail(context, MD_INPUT, "%s files hold colour vectors, got %d reals a site; use hdf5",
                    o->format->name, first->components);
-  if (o->format->vectors_only) { /* no place for sources */
-    without.source = NULL;
-    w.output = &without;
-    w.each = 1;
-  }
   md_status status = room_make(context, first->geometry, o->format->together ? count : 1, &w.room);
   if (status == MD_OK) {
     status = md_new_file_begin(context, path, &file);

@@ -47,7 +47,7 @@ typedef struct md_vectors_output {
   const md_lattice_format *format; /* not hdf5 */
   md_precision precision;          /* double or single */
   bool keep_old;                   /* as md_new_file.keep_old of base/file.h */
-  /* Solutions and their sources, [even, odd]; NULL: none of them. Or modes, of any space and
+  /* Solutions and their sources, [even, odd]; source NULL: without them. Or modes, of any space and
    * precision. */
   const md_field *solution, *source;
   const md_modes *modes;
