@@ -261,22 +261,23 @@ static double bytes_of(hid_t type, int rank, const hsize_t *extent) {
 }
 
 /* All of a dataset: chunk by chunk, or in parts of one that is not chunked. Damaged where a part
- * cannot be read; chunks for which there is no room are not looked at. */
+ * cannot be read; chunks for which there is no room, and elements of any length, are not looked
+ * at. */
 static void read_all(hid_t dataset, md_datasets_found *found) {
   hsize_t extent[H5S_MAX_RANK] = {0}, chunk[H5S_MAX_RANK] = {0}, start[H5S_MAX_RANK] = {0};
   const hid_t space = H5Dget_space(dataset), type = H5Dget_type(dataset);
   const hid_t create = H5Dget_create_plist(dataset);
   const int rank = H5Sget_simple_extent_dims(space, extent, NULL);
   const bool chunked = rank > 0 && H5Pget_layout(create) == H5D_CHUNKED;
-  bool sound = rank >= 0 && (!chunked || H5Pget_chunk(create, rank, chunk) == rank) &&
-               H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tis_variable_str(type) == 0;
+  const bool fixed = H5Tdetect_class(type, H5T_VLEN) == 0 && H5Tis_variable_str(type) == 0;
+  bool sound = rank >= 0 && (!chunked || H5Pget_chunk(create, rank, chunk) == rank);
   if (!chunked) memcpy(chunk, extent, sizeof chunk);
   for (int d = 0; d < rank && !chunked; d++)
     while (chunk[d] > 1 && bytes_of(type, rank, chunk) > CHUNK_MOST) chunk[d] = (chunk[d] + 1) / 2;
   const double bytes = bytes_of(type, rank, chunk), all = bytes_of(type, rank, extent);
   const double most = (double)H5Dget_storage_size(dataset) * MD_H5_RATIO_MOST;
   sound = sound && bytes > 0 && all > 0 && all <= most;
-  if (sound && bytes > CHUNK_MOST) {
+  if (sound && (bytes > CHUNK_MOST || !fixed)) {
     found->unseen = true;
   } else {
     void *raw = sound ? malloc((size_t)bytes) : NULL;

@@ -188,9 +188,10 @@ study("hollow")
 study("lump", data=zeros, chunks=zeros.shape, fletcher32=True)
 study("named", data=zeros[:9], name="x@y")
 study("large", data=zeros)
+study("words", data=["one", "more"])
 study("small", data=zeros[:4 << 20], chunks=(4 << 20,), compression=9, fletcher32=True)
 ' || complain "h5py: exit $?"
-  for want in crowd=unread deep=unread hollow=unread lump=unread named=absent large=absent small=ok; do
+  for want in crowd=unread deep=unread hollow=unread lump=unread words=unread named=absent large=absent small=ok; do
     on 1 info ${want%=*}.h5 --quiet --json i.json 2>err || complain "info ${want%=*}.h5: exit $?: $(cat err)"
     [ "$(key checksum i.json)" = "\"${want#*=}\"" ] || complain "$want: checksum $(key checksum i.json)"
   done
