@@ -56,30 +56,42 @@ static md_status find_fastest(md_halo *halo) {
                  "no transport of this build carries fields that lie %s", name_of(space));
 }
 
+/* The row of that name; NULL: there is none, as for "auto". */
+static const md_transport *named(const char *name) {
+  for (const md_transport *const *t = md_transports(); *t; t++)
+    if (strcmp((*t)->name, name) == 0) return *t;
+  return NULL;
+}
+
+md_status md_halo_read_transport(md_context *context, const char *label, const char *text,
+                                 void *target) {
+  char known[256] = "auto";
+  md_suggestion nearest = md_suggest(text);
+  const md_transport *found = named(text);
+  *(const char **)target = found ? found->name : "auto";
+  if (found || strcmp(text, "auto") == 0) return MD_OK;
+  for (const md_transport *const *t = md_transports(); *t; t++) {
+    md_append(known, sizeof known, ", %s", (*t)->name);
+    md_suggest_name(&nearest, (*t)->name, strlen((*t)->name));
+  }
+  return md_fail(context, MD_INPUT, "%s must be one of %s, got '%.200s'%s", label, known, text,
+                 nearest.text);
+}
+
 /* By name, "auto" for the fastest that the ranks can use. MD_INPUT for an unknown name or the wrong
  * space, MD_ENVIRONMENT with the reason where it is not in this build or the ranks cannot use it.
  * Collective. */
 static md_status find(md_halo *halo, const char *name) {
-  char known[256] = "auto";
-  md_suggestion nearest = md_suggest(name);
-  if (strcmp(name, "auto") == 0) return find_fastest(halo);
+  MD_TRY(md_halo_read_transport(halo->context, "--transport", name, &name));
+  halo->transport = named(name);
+  if (!halo->transport) return find_fastest(halo);
   strcpy(halo->reason, "asked for");
-  for (const md_transport *const *t = md_transports(); *t; t++) {
-    md_append(known, sizeof known, ", %s", (*t)->name);
-    md_suggest_name(&nearest, (*t)->name, strlen((*t)->name));
-    if (strcmp((*t)->name, name) != 0) continue;
-    halo->transport = *t;
-    return usable(halo, *t);
-  }
-  return md_fail(halo->context, MD_INPUT, "--transport must be one of %s, got '%.200s'%s", known,
-                 name, nearest.text);
+  return usable(halo, halo->transport);
 }
 
 bool md_halo_request_serves(const md_halo_request *request, md_space space) {
-  if (!request || strcmp(request->transport, "auto") == 0) return true;
-  for (const md_transport *const *t = md_transports(); *t; t++)
-    if (strcmp((*t)->name, request->transport) == 0) return (*t)->spaces & 1u << space;
-  return true;
+  const md_transport *t = request ? named(request->transport) : NULL;
+  return !t || t->spaces & 1u << space;
 }
 
 /* Seconds of one exchange of `field`, the longest of the ranks. Collective. */
@@ -139,11 +151,10 @@ static bool half_spinors_travel(const md_field_shape *shape, const md_halo_reque
 
 /* The transport that a dry run counts with: that of the name, or the fastest for such fields. */
 static const md_transport *presumed(md_space space, const char *name) {
-  const md_transport *fastest = NULL;
-  for (const md_transport *const *t = md_transports(); *t; t++) {
-    if (strcmp((*t)->name, name) == 0) return *t;
+  const md_transport *fastest = named(name);
+  if (fastest) return fastest;
+  for (const md_transport *const *t = md_transports(); *t; t++)
     if ((*t)->spaces & 1u << space && (!fastest || (*t)->speed > fastest->speed)) fastest = *t;
-  }
   return fastest;
 }
 

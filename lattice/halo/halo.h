@@ -32,6 +32,10 @@ typedef struct md_halo_request {
   double beside_s;
 } md_halo_request;
 
+/* As md_option.parse, into md_halo_request.transport, from the table or "auto". */
+md_status md_halo_read_transport(md_context *context, const char *label, const char *text,
+                                 void *target);
+
 /* For all fields with this shape on this geometry. `request` NULL: the best transport; a name that
  * is not known, not in this build, or cannot carry these fields is refused with the reason, also
  * where nothing is split. Only split directions get buffers; a rank that is its own neighbour

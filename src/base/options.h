@@ -134,8 +134,9 @@ typedef struct md_common_options {
   MD_OPTION(INTEGER, "repetitions", &(count), "N", help_, .low = 1, .high = 1e6,                   \
             .group = MD_GROUP_TIMED)
 #define MD_HALO_OPTIONS(halo, common)                                                              \
-  MD_OPTION(TEXT, "transport", &(halo).transport, "NAME",                                          \
-            "of halos: auto, or a name of docs/backends.md [auto]", .group = MD_GROUP_MACHINE),    \
+  MD_OPTION(PARSED, "transport", &(halo).transport, "NAME",                                        \
+            "of halos: auto, or a name of docs/backends.md [auto]", .group = MD_GROUP_MACHINE,     \
+            .initial = "auto", .parse = md_halo_read_transport),                                   \
   MD_OPTION(FLAG, "check-halo", &(halo).check, NULL,                                               \
             "verify number and hash of every halo message"),                                       \
   MD_OPTION(TEXT, "tune", &(common).tune, "FILE",                                                  \

@@ -20,6 +20,7 @@ if [ "$(key links_made_on 2.json)" = '"cpu"' ]; then # what is absent is one lin
   grep -qE '^absent: no GPU that this build serves \(cuda, tensor left out\)' out || complain "no line about the GPU that is absent"
   grep -qE '^(cuda|tensor) .*not timed' out && complain "lines about what is absent: $(grep 'not timed' out)"
   [ "$(key backends 2.json)" = '"cuda, tensor"' ] || complain "skipped: $(key backends 2.json)"
+  refuses 3 'bench suite timed nothing of part hop: ' 1 bench suite --class XS --parts copy,hop --transport staged --repetitions 1
 fi
 # While others keep two cores busy.
 while :; do :; done & one=$!
@@ -144,6 +145,8 @@ refuses 2 '--class must be one of XS.S.M.L.XL' 1 bench suite --class Q
 refuses 3 'a suite with solves must have one that ran' 1 bench suite --class XS --parts cg1 --operators cpu_simd:none:8 --inner none
 refuses 2 '--inner has no effect without --parts cg1 or cg16' 1 bench suite --class XS --parts hop --inner none
 refuses 2 '--transport has no effect without --parts hop, cg1' 1 bench suite --class XS --parts copy --transport staged
+refuses 2 '--transport must be one of auto, mpi, peer' 1 bench suite --class XS --parts hop --transport pigeon
+refuses 3 'bench suite timed nothing: one rank has no halo' 1 bench suite --class XS --parts halo
 refuses 2 '--repetitions has no effect without --parts copy' 1 bench suite --class XS --parts io --repetitions 1
 refuses 2 '--scratch has no effect without --parts io' 1 bench suite --class XS --parts copy --scratch .
 refuses 2 '--parts must be one of copy.hop' 1 bench suite --class XS --parts hops
