@@ -25,7 +25,7 @@ def plot_histograms(axis, rows, report):
         if row["operation"] != "Deo" or total == 0:
             continue
         edges = [lowest + step * i for i in range(len(counts) + 1)]
-        line = "-" if row["reconstruct"] == "18" else "--"
+        line = "-" if str(row["reconstruct"]) == "18" else "--"
         axis.stairs([c / total for c in counts], edges, color=colour(row), linestyle=line)
         filled = [i for i, c in enumerate(counts) if c]
         ends = [*ends, edges[filled[0]] - step, edges[filled[-1] + 1] + step]

@@ -77,7 +77,8 @@ md_status md_errors_add(md_context *context, md_errors *errors, const md_field *
   md_maximum(context, most, 3);
   md_sum_integers(context, counts, MD_ERROR_BINS);
   const double l2 = sqrt(total[0] / total[1]);
-  if (!(l2 <= errors->rel_l2_error) && !isnan(errors->rel_l2_error)) {
+  const bool first = errors->bound == 0.0; /* which may be without an error */
+  if ((first || !(l2 <= errors->rel_l2_error)) && !isnan(errors->rel_l2_error)) {
     errors->rel_l2_error = l2;
     errors->bound = sqrt(total[2] / total[1]);
   }

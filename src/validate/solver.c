@@ -164,6 +164,8 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
                            .max_iterations = (int)run->options.max_iterations,
                            .observe = observe,
                            .user = &watch};
+  const md_halo_request *halo = &run->options.run.halo;
+  const md_backend *found;
   md_backend_request plain = *request;
   md_dirac dirac = {0}, outer = {0};
   md_solver_result result = {0};
@@ -175,8 +177,10 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
   plain.reconstruct = MD_RECONSTRUCT_18;
   snprintf(watch.what, sizeof watch.what, "solver in %s%s, ", inner ? "double with " : "",
            md_precision_name(request->precision));
-  MD_TRY(md_dirac_create_over(context, run->links.field, backend, request, &run->options.run.halo,
-                              &dirac));
+  MD_TRY(md_agree(context, md_backend_find(context, backend, request, &found)));
+  const bool carried = md_halo_request_serves(halo, found->space);
+  MD_TRY(md_dirac_create_over(context, run->links.field, found->name, request,
+                              carried ? halo : NULL, &dirac));
   md_status status = md_dirac_create(context, run->links.field, "auto", &plain, &outer);
   if (status == MD_OK) status = create(context, run->links.geometry, request, &p);
   if (inner) how.inner = &dirac;

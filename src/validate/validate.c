@@ -186,17 +186,23 @@ static void skip_operations(const md_context *context, const md_validate_run *ru
 static md_status check_operators(md_context *context, md_validate_run *run) {
   const md_validate_options *o = &run->options;
   const bool all = strcmp(o->run.backend, "all") == 0;
+  const char *transport = NULL;              /* that left a backend out */
+  char absent[sizeof context->message] = ""; /* what the first one without its device says */
   md_rows_head(context, MD_VALIDATE_OPERATOR_COLUMNS);
   for (const md_backend *const *b = md_backends(); *b; b++) {
     if (!wanted(o->run.backend, (*b)->name)) continue;
     if ((*b)->unavailable && all) continue;
-    if (all && !md_halo_request_serves(&o->run.halo, (*b)->space)) continue;
+    if (all && !md_halo_request_serves(&o->run.halo, (*b)->space)) {
+      transport = o->run.halo.transport;
+      continue;
+    }
     const md_status status =
         (*b)->unavailable ? md_fail(context, MD_ENVIRONMENT, "backend %s is not available: %s",
                                     (*b)->name, (*b)->unavailable)
                           : check_backend(context, run, *b);
     const bool passed_over = status == MD_ENVIRONMENT && all && !md_interrupt_name(context);
     if (!passed_over) MD_TRY(status);
+    if (passed_over && !*absent) memcpy(absent, context->message, sizeof absent);
     if (passed_over && !md_counts(context))
       md_warn(context, "backend %s is passed over: %s", (*b)->name, context->message);
   }
@@ -206,11 +212,14 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
     return MD_OK;
   }
   const char *why = md_rows_skipped(run->skipped);
+  if (*absent) return md_fail(context, MD_ENVIRONMENT, "%s", absent);
   return md_fail(context, MD_INPUT,
                  "no backend of this build serves --backend %s --packing %s --precision %s "
-                 "--reconstruct %s%s%s",
+                 "--reconstruct %s%s%s%s%s%s",
                  o->run.backend, o->run.packing, o->run.precision, o->run.reconstruct,
-                 why ? ": " : "", why ? why : "");
+                 why ? ": " : "", why ? why : "", transport ? "; transport " : "",
+                 transport ? transport : "",
+                 transport ? " carries no fields of the others, leave --transport out" : "");
 }
 
 /* The packing for solves: the one of --packing, or the first that serves. */

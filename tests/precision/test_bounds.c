@@ -281,12 +281,12 @@ static void wrong_results_break_bounds(void **state) {
  * relative error of the field where that is largest, in any order. */
 static void largest_share_stays(void **state) {
   md_context *context = *state;
-  const double shares[] = {0.5, 2.0, 0.25};
+  const double shares[] = {0.0, 0.5, 2.0, 0.25};
   md_geometry *g = md_test_geometry(context, 4, 4, 4, 4, false);
   md_errors errors = {0};
-  for (int k = 0; k < 3; k++) {
+  for (int k = 0; k < 4; k++) {
     md_field f[3]; /* got, reference, bound */
-    const double bounds[] = {1e-3, 1e-4, 1e-2};
+    const double bounds[] = {1e-3, 1e-3, 1e-4, 1e-2};
     const double values[] = {1.0 + shares[k] * bounds[k], 1.0, bounds[k]};
     for (int i = 0; i < 3; i++) {
       md_test_random_field(context, g, MD_DOUBLE, 1, MD_EVEN, 1, &f[i]);
@@ -297,6 +297,7 @@ static void largest_share_stays(void **state) {
       }
     }
     MD_REQUIRE(context, md_errors_add(context, &errors, &f[0], &f[1], &f[2]));
+    if (k == 0) md_require_at_most(fabs(errors.bound - bounds[0]), 1e-9, "bound without an error");
     for (int i = 0; i < 3; i++) md_field_destroy(&f[i]);
   }
   md_require_at_most(fabs(errors.bound_used - 2.0), 1e-9, "share");

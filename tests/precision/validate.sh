@@ -33,7 +33,7 @@ for word in cpu_simd half bf16 fixed single Deo Doe MdagM antisymmetry; do
   grep -q "$word" "$work/1.csv" || complain "no '$word' in the CSV"
 done
 head -1 "$work/1.csv" | grep -q '^backend,packing,precision,reconstruct,rhs,operation,action,rel_l2_error' || complain "CSV header"
-on 1 validate --lattice "$lattice" --backend cpu_simd --precision half --reconstruct 12 --max-iter 50 --json - \
+on 1 validate --lattice "$lattice" --backend cpu_simd --precision half --reconstruct 12 --transport mpi --max-iter 50 --json - \
   >"$work/one.json" || complain "one case: exit $?"
 [ "$(grep -c '"operation"' "$work/one.json")" = 4 ] || complain "one case has $(grep -c '"operation"' "$work/one.json") rows"
 on 1 validate --lattice "$lattice" --backend tensor_emu --precision half --max-iter 5 --quiet --solver-csv "$work/tiles.csv" ||
@@ -46,5 +46,12 @@ done
 refuses 2 'validate needs --lattice' 1 validate
 refuses 2 'no backend of this build serves --backend cpu_ref .*--precision half' 2 validate --lattice "$lattice" \
   --backend cpu_ref --precision half
+# Where only a device serves, it is what is missing; without its code, the build or the transport.
+for only in "--reconstruct 8" "--transport staged"; do
+  on 1 validate --lattice "$lattice" $only --max-iter 5 --quiet 2>"$work/err"
+  [ $? = 2 ] || continue
+  grep -q 'is passed over' "$work/err" && complain "$only: exit 2 though a backend of this build serves it"
+  [ "$only" = "--reconstruct 8" ] || grep -q 'transport staged carries no fields of the others' "$work/err" || complain "$only: $(cat "$work/err")"
+done
 refuses 2 'backend must be one of all.cpu_ref.*nosuch' 1 validate --lattice "$lattice" --backend nosuch
 finish
