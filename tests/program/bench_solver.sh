@@ -13,6 +13,7 @@ for ranks in 1 2; do
   done
   grep -q 'not timed: block CG takes 2 to 64' "$work/out" || complain "no reason on the terminal"
 done
+on 1 bench solver $small --solvers multishift --inner auto --tol 1e-10 --quiet || complain "multishift --inner auto: exit $?"
 # A table has the columns of all its rows, and words with commas in quotes.
 on 1 bench solver $small --solvers cg,fcg --inner none,auto --csv "$work/auto.csv" --quiet || complain "--inner none,auto: exit $?"
 if command -v python3 >/dev/null; then
@@ -25,7 +26,7 @@ assert "," in rows[3][head.index("inner_reason")], rows
 END
 fi
 # Iterations of several shifts together are none of a solve that ran out of them.
-refuses 1 'which 1 missed; raise --tol,' 1 bench solver --dims 4x4x4x4 --mass 0.01 --solvers separate --shifts 0,0.0001,0.001,0.01 \
+refuses 1 'which 1 missed; raise --tol$' 1 bench solver --dims 4x4x4x4 --mass 0.01 --solvers separate --shifts 0,0.0001,0.001,0.01 \
   --inner none --operators cpu_simd --tol 1e-15 --max-iter 2000 --repetitions 1 --quiet
 # The degree of a polynomial is told where one was taken.
 on 1 bench solver $small --solvers cg,fcg --inner none --precondition chebyshev --degree 3 --json "$work/degree.json" --quiet || complain "chebyshev: exit $?"

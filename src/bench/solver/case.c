@@ -480,10 +480,15 @@ static void add_choice(const md_solver_bench *bench, const md_solver_case *c,
   md_say(bench->context, "       %s: %s\n", chosen, f->choice.reason);
 }
 
+static void note_miss(md_solver_bench *bench, const md_solver_case *c) {
+  bench->missed++;
+  bench->unrefined_missed = bench->unrefined_missed || c->kind == MD_BENCH_MULTISHIFT;
+}
+
 static md_status add(md_solver_bench *bench, const md_solver_case *c, const md_solver_figures *f) {
   const int n = c->request.n_rhs;
   const bool converged = f->residual <= bench->tolerance;
-  if (!converged) bench->missed++;
+  if (!converged) note_miss(bench, c);
   bench->ran_out = bench->ran_out || f->ran_out;
   if (converged && bench->reference_s == 0.0) bench->reference_s = f->seconds.median / n;
   add_row(bench, c, f, converged ? bench->reference_s / (f->seconds.median / n) : NAN);
@@ -496,7 +501,7 @@ static void skip(md_solver_bench *bench, const md_solver_case *c, bool failed) {
   const char *reason = bench->context->message;
   cJSON *object = md_solver_bench_request(c, c->backend);
   if (failed) cJSON_AddBoolToObject(object, "failed", true);
-  if (failed) bench->missed++;
+  if (failed) note_miss(bench, c);
   if (md_rows_skip(bench->skipped, object, NULL, reason))
     md_say(bench->context, "%-6g %3d %-10s %-10s %-7s %-6s not timed: %s\n", c->mass,
            c->request.n_rhs, md_solver_kind_name(c->kind), c->backend,
@@ -506,13 +511,13 @@ static void skip(md_solver_bench *bench, const md_solver_case *c, bool failed) {
 /* Puts what the rule chooses in the place of MD_INNER_AUTO. */
 static md_status choose_inner(solve *s, md_solver_case *c) {
   const md_solver_bench *bench = s->bench;
-  const bool by_table = c->kind < MD_BENCH_DEFLATED, deflated = c->kind == MD_BENCH_DEFLATED;
+  const bool deflated = c->kind == MD_BENCH_DEFLATED;
   if ((int)c->request.precision != MD_INNER_AUTO) return MD_OK;
   c->request.precision = MD_DOUBLE;
   const md_auto_inner facts = {.mass = c->mass,
                                .tolerance = bench->tolerance,
                                .above = deflated ? md_modes_last(&bench->modes) : 0.0,
-                               .solver = by_table ? md_solvers()[c->kind] : &md_solver_cg,
+                               .solver = c->kind == MD_BENCH_MULTISHIFT ? NULL : solver_of(c),
                                .n_rhs = c->request.n_rhs,
                                .sites = (double)bench->links->geometry->volume};
   return md_inner_choose(bench->context, c->backend, &facts, &c->request, s->inner_reason);

@@ -32,6 +32,7 @@ typedef struct md_solver_bench {
   double cg_s[MD_PRECISIONS]; /* a solve by CG with the same right-hand sides and operator, by its
                                  inner precision; 0: none */
   int missed;                 /* solves that did not reach the tolerance */
+  bool unrefined_missed;      /* one of them was multishift without refinement */
   bool ran_out;               /* one of them, of iterations */
   double reference_s; /* seconds per right-hand side of the mass's first solve that did; 0: none */
 } md_solver_bench;

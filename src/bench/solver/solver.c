@@ -330,9 +330,10 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   md_bench_say_transport(report.root, bench.rows);
   status = md_report_finish(context, &report, bench.rows, s.csv, s.common.json, status);
   if (status == MD_OK && bench.missed > 0)
-    status = md_fail(context, MD_UNREACHED,
-                     "every line must reach a true residual of %g, which %d missed; raise "
-                     "%s--tol, or add 'refined'",
-                     bench.tolerance, bench.missed, bench.ran_out ? "--max-iter or " : "");
+    status =
+        md_fail(context, MD_UNREACHED,
+                "every line must reach a true residual of %g, which %d missed; raise %s--tol%s",
+                bench.tolerance, bench.missed, bench.ran_out ? "--max-iter or " : "",
+                bench.unrefined_missed && !takes(&s, MD_BENCH_REFINED) ? ", or add 'refined'" : "");
   return status;
 }
