@@ -95,14 +95,19 @@ static int threads(int asked) {
   return md_blas_threads(&LIBRARY, asked);
 }
 
-/* The state is where the thread ran before. */
-static md_status open_library(md_context *context, const md_gemm_problem *p,
-                              const md_gemm_launch *launch, void **state) {
+static md_status check_sizes(md_context *context, const md_gemm_problem *p) {
   const int64_t sizes[] = {p->m, p->n, p->k, p->lda, p->ldb, p->ldc};
   for (int i = 0; i < 6; i++)
     if (sizes[i] > INT_MAX)
       return md_fail(context, MD_INPUT, "openblas takes sizes up to %d, got %lld", INT_MAX,
                      (long long)sizes[i]);
+  return MD_OK;
+}
+
+/* The state is where the thread ran before. */
+static md_status open_library(md_context *context, const md_gemm_problem *p,
+                              const md_gemm_launch *launch, void **state) {
+  (void)p;
   *state = calloc(1, sizeof(md_blas_place));
   if (!*state) return md_fail_memory(context, sizeof(md_blas_place), "openblas");
   md_blas_enter(&LIBRARY, launch->threads, *state);
@@ -128,7 +133,8 @@ static md_status multiply(md_context *context, const md_gemm_call *call) {
   return MD_OK;
 }
 #define AVAILABILITY                                                                               \
-  .open = open_library, .close = close_library, .run = multiply, .threads = threads
+  .open = open_library, .close = close_library, .run = multiply, .threads = threads,               \
+  .takes = check_sizes
 #else
 #define AVAILABILITY                                                                               \
   .unavailable = "this build found no OpenBLAS; on Debian or Ubuntu: apt-get install "             \

@@ -92,6 +92,7 @@ md_status md_gemm_plan_open(md_context *context, const md_gemm_kernel *kernel,
   if (plan->launch.threads < 1) plan->launch.threads = 1;
   MD_TRY(md_gemm_check(context, problem));
   MD_TRY(md_gemm_kernel_check(context, kernel, problem->precision));
+  if (kernel->takes) MD_TRY(kernel->takes(context, problem));
   return kernel->open ? kernel->open(context, &plan->problem, &plan->launch, &plan->state) : MD_OK;
 }
 

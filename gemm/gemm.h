@@ -71,6 +71,8 @@ typedef struct md_gemm_kernel {
   /* On the host, threads that work when `asked` are asked for; 0: it cannot be told. May be NULL:
    * as many as asked. Local. */
   int (*threads)(int asked);
+  /* MD_INPUT for sizes that it does not take. May be NULL: it takes all. Local. */
+  md_status (*takes)(md_context *context, const md_gemm_problem *problem);
 } md_gemm_kernel;
 
 /* The table, NULL-terminated: the host kernels, then the device ladder. Every name is there in

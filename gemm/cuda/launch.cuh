@@ -112,7 +112,8 @@ constexpr md_gemm_kernel entry(const char *name, unsigned precisions,
                                decltype(md_gemm_kernel::open) open = nullptr,
                                decltype(md_gemm_kernel::close) close = nullptr,
                                decltype(md_gemm_kernel::serves) serves = nullptr) {
-  return {name, MD_GEMM_DEVICE, precisions, variants, nullptr, serves, open, close, run, nullptr};
+  return {name, MD_GEMM_DEVICE, precisions, variants, nullptr, serves,
+          open, close,          run,        nullptr,  nullptr};
 }
 
 enum : unsigned { SINGLE = 1u << MD_GEMM_SINGLE, DOUBLE = 1u << MD_GEMM_DOUBLE };

@@ -123,6 +123,7 @@ grep -qE '^naive .* - +- +- +-$' out || complain "what is not there is a dash: $
 if "$minidirac" bench gemm --shapes 48x48x48 --kernels naive,cpu_tiled,openblas --repeat 1 --threads 2 \
   --json two.json >out 2>/dev/null; then
   grep -q 'on 1 thread, the reference on 2: no vs_ref' out || complain "one thread against two: $(cat out)"
+  refuses 2 "openblas takes sizes up to" 1 bench gemm --kernels openblas --shapes 8x8x8,2200000000x1x1 --baseline off
   OPENBLAS_NUM_THREADS=1 "$minidirac" bench gemm --shapes 48x48x48 --kernels cpu_tiled,openblas --repeat 1 \
     --threads 2 --json one.json --quiet || complain "OPENBLAS_NUM_THREADS=1"
   python3 - <<'PY' || complain "threads of the reference"

@@ -139,6 +139,8 @@ static const char *reason_here(const bench *b, const md_gemm_entry *e, const md_
   if (!(kernel->precisions & bit)) return "not in this precision";
   if (is_device(b, e) && !b->has_device) return "no device";
   if (kernel->serves && kernel->serves(b->context) != MD_OK) return b->context->message;
+  if (e->kernel && kernel->takes && kernel->takes(b->context, p) != MD_OK)
+    return b->context->message;
   const double limit = (double)SLOW_SIZE;
   if (e->kernel && strcmp(kernel->name, "naive") == 0 &&
       (double)p->m * (double)p->n * (double)p->k > limit * limit * limit)
@@ -278,8 +280,8 @@ static md_status check_range(md_context *context, const md_gemm_problem *p) {
 
 #define MOST_BYTES 0x1p50 /* no host has them; those of its ranks can be added up */
 
-/* Sizes that a method over ranks does not take or that the memory does not hold, likewise: whole
- * matrices, and beside them those that a method deals out. */
+/* Sizes that a kernel or a method over ranks does not take or that the memory does not hold,
+ * likewise: whole matrices, and beside them those that a method deals out. */
 static md_status check_shapes(bench *b) {
   const md_gemm_order *o = &b->order;
   for (int p = 0; p < o->precisions.count; p++)
@@ -294,6 +296,8 @@ static md_status check_shapes(bench *b) {
       MD_TRY(check_range(b->context, &request.problem));
       for (int i = 0; i < o->entry_count; i++) {
         const md_gemm_entry *e = &o->entries[i];
+        if (e->kernel && e->kernel->takes && !o->all)
+          MD_TRY(e->kernel->takes(b->context, &request.problem));
         if (!e->method || reason_to_pass(b, e, &request.problem)) continue;
         MD_TRY(md_gemm_request_check(b->context, e->method, &request));
         part = bytes / b->context->ranks;
