@@ -1,7 +1,7 @@
 #include "measure/measure.h"
+#include "base/text.h"
 
 #include <math.h>
-#include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -134,42 +134,35 @@ static md_status check(md_context *context, md_study_options *o) {
   return MD_OK;
 }
 
-/* Appends to the settings as far as there is room; *used counts what would be there. */
-__attribute__((format(printf, 3, 4))) static void put(md_study_options *o, size_t *used,
-                                                      const char *format, ...) {
-  const size_t room = sizeof o->settings, at = *used < room ? *used : room - 1;
-  va_list arguments;
-  va_start(arguments, format);
-  *used += (size_t)vsnprintf(o->settings + at, room - at, format, arguments);
-  va_end(arguments);
-}
-
 /* In words, whatever changes a number of the results beyond rounding, and the order of the numbers.
  */
 static md_status write_settings(md_context *context, md_study_options *o) {
   const md_momenta momenta = md_momenta_of(&o->momenta);
-  size_t used = 0;
-  put(o, &used, "boundary %s vectors %lld tol %.17g actions", o->run.boundary, o->vectors,
-      o->tolerance);
+  const size_t bytes = sizeof o->settings;
+  char *text = o->settings;
+  bool fits = false; /* the last word, and so all: behind what was cut there is no room */
+  md_append(text, bytes, "boundary %s vectors %lld tol %.17g actions", o->run.boundary, o->vectors,
+            o->tolerance);
   for (int a = 0; a < o->actions.count; a++) {
     const md_physics_options physics = md_study_physics(o, a);
     md_backend_request request = {0};
     char words[MD_PHYSICS_WORDS_BYTES];
     md_physics_apply(&physics, &request);
-    put(o, &used, " (%s)", md_physics_words(&physics, &request, words, sizeof words));
+    md_append(text, bytes, " (%s)", md_physics_words(&physics, &request, words, sizeof words));
   }
-  put(o, &used, " masses");
-  for (int m = 0; m < o->masses.count; m++) put(o, &used, " %.17g", o->masses.value[m]);
-  put(o, &used, " sources");
-  for (int s = 0; s < o->sources.count; s++) put(o, &used, " %s", o->sources.source[s].text);
-  put(o, &used, " momenta");
+  md_append(text, bytes, " masses");
+  for (int m = 0; m < o->masses.count; m++) md_append(text, bytes, " %.17g", o->masses.value[m]);
+  md_append(text, bytes, " sources");
+  for (int s = 0; s < o->sources.count; s++)
+    md_append(text, bytes, " %s", o->sources.source[s].text);
+  md_append(text, bytes, " momenta");
   for (int q = 0; q < momenta.count; q++)
-    put(o, &used, " %d,%d,%d", momenta.n[q][0], momenta.n[q][1], momenta.n[q][2]);
-  if (used < sizeof o->settings) return MD_OK;
+    fits = md_append(text, bytes, " %d,%d,%d", momenta.n[q][0], momenta.n[q][1], momenta.n[q][2]);
+  if (fits) return MD_OK;
   return md_fail(context, MD_INPUT,
                  "actions, masses, sources and momenta must take less than %d bytes in words, got "
-                 "%zu; make several studies",
-                 MD_STUDY_SETTINGS_BYTES, used);
+                 "more; make several studies",
+                 MD_STUDY_SETTINGS_BYTES);
 }
 
 md_status md_study_options_read(md_context *context, md_study_options *o, int argc, char **argv) {

@@ -211,6 +211,19 @@ md_status md_study_save(md_context *context, md_study *s) {
   return status;
 }
 
+/* Settings from the key on whose values are the first to differ from those of `other`. */
+static const char *from_key(const char *settings, const char *other) {
+  static const char *const keys[] = {" vectors ", " tol ",     " actions ",
+                                     " masses ",  " sources ", " momenta "};
+  const char *from = settings, *end = settings;
+  while (*end && *end == *other++) end++;
+  for (size_t k = 0; k < sizeof keys / sizeof *keys; k++) {
+    const char *at = strstr(settings, keys[k]);
+    if (at && at + strlen(keys[k]) <= end) from = at + 1;
+  }
+  return from;
+}
+
 /* What the file says of itself is what this study asks for. */
 static md_status check_file(md_context *context, const md_study *s, int64_t *lattices) {
   const char *path = s->options.output;
@@ -235,16 +248,12 @@ static md_status check_file(md_context *context, const md_study *s, int64_t *lat
                      "%dx%dx%dx%d; give another --output",
                      path, (long long)dims[0], (long long)dims[1], (long long)dims[2],
                      (long long)dims[3], s->dims[0], s->dims[1], s->dims[2], s->dims[3]);
-  const char *there = settings, *here = s->options.settings;
-  if (strcmp(there, here) == 0) return MD_OK;
-  int same = 0; /* up to the word that differs */
-  for (int k = 0; there[k] && there[k] == here[k]; k++)
-    if (there[k] == ' ') same = k + 1;
-  return md_fail(
-      context, MD_INPUT,
-      "%s must belong to this study, its settings are '%s', here from '%.60s' on '%.60s'; "
-      "give another --output, or --force without --resume",
-      path, there, there + same, here + same);
+  if (strcmp(settings, s->options.settings) == 0) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "%s must belong to this study, its settings have '%.200s', this study's '%.200s'; "
+                 "give another --output, or --force without --resume",
+                 path, from_key(settings, s->options.settings),
+                 from_key(s->options.settings, settings));
 }
 
 /* Numbers of a field from place `at` on are finite and at least `least`. */

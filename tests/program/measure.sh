@@ -83,7 +83,7 @@ on 1 $study --sources "$sources" --output r.h5 --resume --json r.json || complai
 [ "$(numbers r.json)" = "$(numbers a.json)" ] || complain "resumed: other bits"
 on 2 $study --sources "$sources" --output r.h5 --resume --json r.json || complain "resume of what is done: exit $?"
 [ "$(key measured r.json)" = 0 ] && [ "$(numbers r.json)" = "$(numbers a.json)" ] || complain "a study that is done"
-refuses 2 'r.h5 must belong to this study' 2 $study --sources 'point:0,0,0,0 random:1' --output r.h5 --resume
+refuses 2 "r.h5 must belong to this study, its settings have 'sources .*', this study's 'sources point:0,0,0,0 random:1" 2 $study --sources 'point:0,0,0,0 random:1' --output r.h5 --resume
 refuses 2 'r.h5 has results of cfg1.h5, which is not in --lattices' 1 measure --lattices cfg3.h5 ${study#*.h5} --sources "$sources" --output r.h5 --resume
 refuses 2 'replaces no file, but r.h5 is there; go on with it by --resume' 2 $study --sources "$sources" --output r.h5
 printf 'no HDF5' >broken.h5
