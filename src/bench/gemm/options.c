@@ -202,6 +202,8 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
       MD_OPTION(PARSED, "process-grid", w->grid, "RxC",
                 "ranks over rows and columns of C [most square]", .parse = read_pair,
                 .group = MD_GROUP_MACHINE),
+      MD_OPTION(DIMS, "grid", o->common.grid, "RxCx1x1", "the same as --process-grid RxC", .low = 1,
+                .high = 1 << 20),
       MD_OPTION(PARSED, "block", r->block, "RxC",
                 "blocks that rows and columns are dealt out in [64x64]", .parse = read_pair,
                 .initial = "64x64"),
@@ -215,7 +217,7 @@ static md_status read_options(md_context *context, md_gemm_order *o, given *w, i
       MD_OPTION(INTEGER, "seed", &w->seed, "N", "of the matrices [987654]", .low = 0,
                 .high = 0x1p53, .group = MD_GROUP_TIMED),
       MD_CSV_OPTION(o->csv),
-      MD_COMMON_OPTIONS(o->common),
+      MD_COMMON_OPTIONS_WITHOUT_LATTICE(o->common),
   };
   const int count = sizeof options / sizeof *options;
   MD_TRY(md_options_read(context, &TEXT, options, count, &o->common, argc, argv));
