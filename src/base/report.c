@@ -383,13 +383,11 @@ static void add_gpu(cJSON *gpus, const md_device_facts *facts, int ranks) {
   driver_version(driver, sizeof driver);
   if (facts->driver_cuda > 0)
     snprintf(cuda, sizeof cuda, "%d.%d", facts->driver_cuda / 1000, facts->driver_cuda % 1000 / 10);
-  cJSON *gpu = cJSON_CreateObject();
-  md_report_add(gpu,
-                "name=%s driver=%s driver_cuda=%s memory_bytes=%g clock_mhz=%g memory_clock_mhz=%g "
-                "ecc=%hhd ranks=%d",
-                told(facts->name), told(driver), told(cuda), counted((double)facts->memory_bytes),
-                counted(facts->clock_mhz), counted(facts->memory_clock_mhz), facts->ecc, ranks);
-  cJSON_AddItemToArray(gpus, gpu);
+  md_rows_add(NULL, gpus,
+              "name=%s driver=%s driver_cuda=%s memory_bytes=%g clock_mhz=%g memory_clock_mhz=%g "
+              "ecc=%hhd ranks=%d",
+              told(facts->name), told(driver), told(cuda), counted((double)facts->memory_bytes),
+              counted(facts->clock_mhz), counted(facts->memory_clock_mhz), facts->ecc, ranks);
 }
 
 /* Each GPU that a rank opened once, in the order of ranks; null where none did. Collective. */

@@ -23,9 +23,9 @@ static const struct {
      md_bench_solver},
     {"copy", "memory bandwidth by working set", md_bench_copy},
     {"gemm", "C <- alpha A B + beta C by every kernel, on one rank or many", md_bench_gemm},
-    {"transpose", "out of place transpose, by block shape", md_bench_transpose},
-    {"shift", "out[x, y] = in[x, y] + in[x + 4, y], by block shape", md_bench_shift},
-    {"gemv", "matrix times vector, integers and floats", md_bench_gemv},
+    {"transpose", "out of place transpose, by block shape", md_bench_small},
+    {"shift", "out[x, y] = in[x, y] + in[x + 4, y], by block shape", md_bench_small},
+    {"gemv", "matrix times vector, integers and floats", md_bench_small},
 };
 enum { KIND_COUNT = sizeof KINDS / sizeof KINDS[0] };
 

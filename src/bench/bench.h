@@ -11,9 +11,7 @@ md_status md_bench_copy(md_context *context, int argc, char **argv);
 md_status md_bench_dirac(md_context *context, int argc, char **argv);
 md_status md_bench_solver(md_context *context, int argc, char **argv);
 md_status md_bench_gemm(md_context *context, int argc, char **argv);
-md_status md_bench_transpose(md_context *context, int argc, char **argv);
-md_status md_bench_shift(md_context *context, int argc, char **argv);
-md_status md_bench_gemv(md_context *context, int argc, char **argv);
+md_status md_bench_small(md_context *context, int argc, char **argv); /* transpose, shift, gemv */
 
 /* Links of a benchmark: of files, or made for it, then the same for every rank grid and thread
  * count. */

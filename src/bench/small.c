@@ -468,7 +468,59 @@ static md_status run_all(bench *b) {
       b->kind->text.command, b->type, b->space);
 }
 
-static md_status command(md_context *context, const small_kind *kind, int argc, char **argv) {
+static const small_kind KINDS[] = {
+    {.work = MD_SMALL_TRANSPOSE,
+     .text = {"bench transpose",
+              "Out-of-place transpose of integers and floats, by kernel and block shape.",
+              "Each result is compared with the definition before it is timed.",
+              "minidirac bench transpose --dims 1024x1024 --space host"},
+     .dims = "4096x4096",
+     .dims_argument = "ROWSxCOLUMNS",
+     .dims_help = "of the matrix [4096x4096]",
+     .most = (int64_t)1 << 30,
+     .blocks = "all",
+     .blocks_help = "block shapes up to 32x32, or all: 32xY and 16xY, Y in 1..32 [all]",
+     .most_block = 32,
+     .magnitude = INT32_MAX},
+    {.work = MD_SMALL_SHIFT,
+     .text =
+         {"bench shift",
+          "out[x, y] = in[x, y] + in[x + 4, y], integers and floats, by kernel and block.",
+          "Sectors: a warp takes 32 threads of the block, x fastest. A device moves memory in "
+          "sectors of\n"
+          "32 bytes (8 elements). A warp on one row of 32 elements asks for 4 sectors for in[x]; "
+          "in[x + 4]\n"
+          "starts 16 bytes behind a boundary and asks for 5. Narrower blocks spread a warp over "
+          "several\n"
+          "rows, each with its own cut: 16 wide 2 x 2 and 2 x 3, 8 wide 4 x 1 and 4 x 2, 4 wide 8 "
+          "x 1 and\n"
+          "8 x 1 with half of each sector unused by this warp.\n"
+          "Each result is compared with the definition before it is timed.",
+          "minidirac bench shift --dims 1024x1024 --blocks 32x1,16x16 --space host"},
+     .dims = "4096x4096",
+     .dims_argument = "WIDTHxHEIGHT",
+     .dims_help = "of the result, x first [4096x4096]",
+     .most = (int64_t)1 << 30,
+     .blocks = "32x1,32x2,32x4,32x8,32x16,32x32,16x2,16x16,8x4,8x32,4x8,4x64,64x4,128x2,256x1,"
+               "512x1,1024x1",
+     .blocks_help = "block shapes, or all: 32xY and 16xY, Y in 1..32 [from 4 to 1024 wide]",
+     .most_block = 1024,
+     .magnitude = INT32_MAX / 2},
+    {.work = MD_SMALL_GEMV,
+     .text = {"bench gemv", "y = A x for integers and floats, by kernel.",
+              "Each result is compared with double sums before it is timed: integers exactly, "
+              "floats\nwithin their rounding bound.",
+              "minidirac bench gemv --dims 4096x256 --type single"},
+     .dims = "10240x256",
+     .dims_argument = "ROWSxCOLUMNS",
+     .dims_help = "of the matrix [10240x256]",
+     .most = 1 << 24,
+     .magnitude = 9}, /* 9^2 2^24 < 2^31: no sum overflows */
+};
+
+md_status md_bench_small(md_context *context, int argc, char **argv) {
+  const small_kind *kind = KINDS;
+  while (strcmp(kind->text.command + strlen("bench "), argv[0]) != 0) kind++;
   bench b = {.context = context,
              .kind = kind,
              .repeat = 10,
@@ -491,64 +543,4 @@ static md_status command(md_context *context, const small_kind *kind, int argc, 
   }
   if (b.has_device) md_gemm_device_close(&b.device);
   return status;
-}
-
-md_status md_bench_transpose(md_context *context, int argc, char **argv) {
-  static const small_kind KIND = {
-      .work = MD_SMALL_TRANSPOSE,
-      .text = {"bench transpose",
-               "Out-of-place transpose of integers and floats, by kernel and block shape.",
-               "Each result is compared with the definition before it is timed.",
-               "minidirac bench transpose --dims 1024x1024 --space host"},
-      .dims = "4096x4096",
-      .dims_argument = "ROWSxCOLUMNS",
-      .dims_help = "of the matrix [4096x4096]",
-      .most = (int64_t)1 << 30,
-      .blocks = "all",
-      .blocks_help = "block shapes up to 32x32, or all: 32xY and 16xY, Y in 1..32 [all]",
-      .most_block = 32,
-      .magnitude = INT32_MAX};
-  return command(context, &KIND, argc, argv);
-}
-md_status md_bench_shift(md_context *context, int argc, char **argv) {
-  static const small_kind KIND = {
-      .work = MD_SMALL_SHIFT,
-      .text =
-          {"bench shift",
-           "out[x, y] = in[x, y] + in[x + 4, y], integers and floats, by kernel and block.",
-           "Sectors: a warp takes 32 threads of the block, x fastest. A device moves memory in "
-           "sectors of\n"
-           "32 bytes (8 elements). A warp on one row of 32 elements asks for 4 sectors for in[x]; "
-           "in[x + 4]\n"
-           "starts 16 bytes behind a boundary and asks for 5. Narrower blocks spread a warp over "
-           "several\n"
-           "rows, each with its own cut: 16 wide 2 x 2 and 2 x 3, 8 wide 4 x 1 and 4 x 2, 4 wide 8 "
-           "x 1 and\n"
-           "8 x 1 with half of each sector unused by this warp.\n"
-           "Each result is compared with the definition before it is timed.",
-           "minidirac bench shift --dims 1024x1024 --blocks 32x1,16x16 --space host"},
-      .dims = "4096x4096",
-      .dims_argument = "WIDTHxHEIGHT",
-      .dims_help = "of the result, x first [4096x4096]",
-      .most = (int64_t)1 << 30,
-      .blocks = "32x1,32x2,32x4,32x8,32x16,32x32,16x2,16x16,8x4,8x32,4x8,4x64,64x4,128x2,256x1,"
-                "512x1,1024x1",
-      .blocks_help = "block shapes, or all: 32xY and 16xY, Y in 1..32 [from 4 to 1024 wide]",
-      .most_block = 1024,
-      .magnitude = INT32_MAX / 2};
-  return command(context, &KIND, argc, argv);
-}
-md_status md_bench_gemv(md_context *context, int argc, char **argv) {
-  static const small_kind KIND = {
-      .work = MD_SMALL_GEMV,
-      .text = {"bench gemv", "y = A x for integers and floats, by kernel.",
-               "Each result is compared with double sums before it is timed: integers exactly, "
-               "floats\nwithin their rounding bound.",
-               "minidirac bench gemv --dims 4096x256 --type single"},
-      .dims = "10240x256",
-      .dims_argument = "ROWSxCOLUMNS",
-      .dims_help = "of the matrix [10240x256]",
-      .most = 1 << 24,
-      .magnitude = 9}; /* 9^2 2^24 < 2^31: no sum overflows */
-  return command(context, &KIND, argc, argv);
 }

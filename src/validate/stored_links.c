@@ -15,9 +15,7 @@ static void add_row(md_context *context, md_validate_run *run, const md_links *l
   const double plaquette_drift = o->plaquette - exact->plaquette;
   const double trace_drift = o->link_trace - exact->link_trace;
   const char *name = md_precision_name(precision);
-  cJSON *row = cJSON_CreateObject();
-  cJSON_AddItemToArray(run->stored, row);
-  cJSON_AddStringToObject(row, "precision", name);
+  cJSON *row = md_rows_add(NULL, run->stored, "precision=%s", name);
   if (!data->special_unitary) cJSON_AddStringToObject(row, "field", data->field[f].name);
   if (fat) md_report_add(row, "plaquette=%g plaquette_drift=%g", o->plaquette, plaquette_drift);
   if (data->special_unitary) {

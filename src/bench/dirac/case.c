@@ -200,11 +200,8 @@ static md_status check(md_dirac_bench *bench, md_dirac *dirac, md_field fields[M
   snprintf(name, sizeof name, "%s %s %s reconstruct %s rhs %d", dirac->backend->name,
            md_packing_name(r->packing), md_precision_name(r->precision),
            md_reconstruct_name(r->reconstruct), r->n_rhs);
-  if (bench->wrong) {
-    cJSON *wrong = cJSON_CreateObject();
-    cJSON_AddItemToArray(bench->wrong, wrong);
-    md_report_add(wrong, "name=%s error=%g bound=%g", name, *error, bound);
-  }
+  if (bench->wrong)
+    md_rows_add(NULL, bench->wrong, "name=%s error=%g bound=%g", name, *error, bound);
   return md_fail(bench->context, MD_UNREACHED,
                  "%s must agree with cpu_ref within %.1e before it is timed, got %.1e", name, bound,
                  *error);

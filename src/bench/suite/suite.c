@@ -70,10 +70,8 @@ typedef struct settings {
 void md_suite_check(md_suite *suite, const char *name, double value, double expected,
                     double tolerance) {
   const bool pass = fabs(value - expected) <= tolerance;
-  cJSON *check = cJSON_CreateObject();
-  cJSON_AddItemToArray(suite->checks, check);
-  md_report_add(check, "name=%s value=%g expected=%g tolerance=%g pass=%hhd", name, value, expected,
-                tolerance, pass);
+  md_rows_add(NULL, suite->checks, "name=%s value=%g expected=%g tolerance=%g pass=%hhd", name,
+              value, expected, tolerance, pass);
   md_say(suite->context, "%s  %s", pass ? "PASS" : "FAIL", name);
   if (expected != 0.0)
     md_say(suite->context, ": %.15g, expected %.15g within %.3g", value, expected, tolerance);
