@@ -32,9 +32,8 @@ const char *md_solver_kind_name(md_solver_kind kind) {
 typedef struct solve {
   md_solver_bench *bench;
   const md_solver_case *c;
-  md_dirac narrow, exact; /* narrow: the request's operator, where it is not the exact one */
-  bool has_narrow;
-  md_field b[MD_PARITIES], x[MD_PARITIES], shifted[MD_MAX_SHIFTS]; /* host, double; the last even */
+  md_equation of;
+  md_field shifted[MD_MAX_SHIFTS]; /* host, double, even */
   /* of the last solve */
   md_solver_figures f;
   double seconds;
@@ -54,7 +53,7 @@ static const md_solver *solver_of(const md_solver_case *c) {
 }
 
 static md_dirac *iterating(solve *s) {
-  return s->has_narrow ? &s->narrow : &s->exact;
+  return s->of.inner.backend ? &s->of.inner : &s->of.dirac;
 }
 
 /* What lies between two solves, or parts of one, whose iterations begin anew, is none of them. */
@@ -95,13 +94,12 @@ static int of_parts(const md_solver_result *result, int block) {
 
 /* CG, mixed CG or block CG of M x = b with this mass; adds to what the solve says. */
 static md_status run_cg(solve *s, double mass, int max_iterations) {
-  const bool mixed = s->c->request.precision != MD_DOUBLE;
   md_solver_request request = {.mass = mass,
                                .tolerance = s->bench->tolerance,
                                .max_iterations = max_iterations,
                                .observe = observe,
                                .user = s,
-                               .inner = mixed ? &s->narrow : NULL,
+                               .inner = s->of.inner.backend ? &s->of.inner : NULL,
                                .modes = s->c->kind == MD_BENCH_DEFLATED ? &s->bench->modes : NULL};
   md_solver_options how = s->bench->how;
   how.by = solver_of(s->c);
@@ -109,10 +107,9 @@ static md_status run_cg(solve *s, double mass, int max_iterations) {
   if (how.before == MD_PRECONDITION_MODES) request.modes = &s->bench->modes;
   md_solver_options_apply(&how, &request);
   md_solver_result result;
-  md_dirac *outer = mixed ? &s->exact : iterating(s);
   const md_memory_need mark = md_memory_mark(s->bench->context);
-  md_status status =
-      md_solve_cg(s->bench->context, outer, &s->exact, &request, s->x, s->b, &result);
+  md_status status = md_solve_cg(s->bench->context, &s->of.dirac, md_equation_exact(&s->of),
+                                 &request, s->of.x, s->of.b, &result);
   if (status == MD_OK && result.interrupted)
     status = md_interrupt_check(s->bench->context, s->bench->command);
   md_memory_return_to(s->bench->context, mark);
@@ -139,8 +136,8 @@ static md_status run_multishift(solve *s, int max_iterations) {
                                          .observe = observe_shifts,
                                          .user = s};
   md_multishift_result result;
-  md_status status = md_solve_multishift(s->bench->context, iterating(s), &s->exact, &request,
-                                         s->shifted, &s->b[MD_EVEN], &result);
+  md_status status = md_solve_multishift(s->bench->context, iterating(s), md_equation_exact(&s->of),
+                                         &request, s->shifted, &s->of.b[MD_EVEN], &result);
   if (status == MD_OK && result.interrupted)
     status = md_interrupt_check(s->bench->context, s->bench->command);
   if (status == MD_OK && !md_counts(s->bench->context)) {
@@ -206,36 +203,28 @@ static md_status create(solve *s) {
   const md_solver_case *c = s->c;
   const md_field_shape shape = {MD_DOUBLE,        MD_HOST, md_action_reals(c->request.action),
                                 c->request.n_rhs, true,    false};
-  md_backend_request at_once = c->request;
+  const bool parts = c->kind != MD_BENCH_MULTISHIFT && c->kind != MD_BENCH_REFINED &&
+                     md_solver_takes_parts(solver_of(c), c->request.action);
+  const md_run_options how = {.backend = c->backend,
+                              .halo = *s->bench->halo,
+                              .mixed = c->request.precision != MD_DOUBLE,
+                              .parts = parts};
   MD_TRY(check(context, s->bench, c));
-  if (c->kind != MD_BENCH_MULTISHIFT && c->kind != MD_BENCH_REFINED &&
-      md_solver_takes_parts(solver_of(c), c->request.action))
-    md_solver_part_request(context, c->backend, s->bench->links->geometry->local, &at_once);
-  s->has_narrow = c->request.precision != MD_DOUBLE || c->request.reconstruct != MD_RECONSTRUCT_18;
-  md_dirac *asked = s->has_narrow ? &s->narrow : &s->exact; /* no other one in its place */
-  MD_TRY(md_dirac_create_over(context, s->bench->links->field, c->backend, &at_once, s->bench->halo,
-                              asked));
-  if (s->has_narrow)
-    MD_TRY(md_dirac_create_exact(context, s->bench->links->field, asked->backend->name,
-                                 &asked->request, s->bench->halo, &s->exact));
-  MD_TRY(md_host_fields(context, s->bench->links->geometry, &c->request, s->b));
-  MD_TRY(md_host_fields(context, s->bench->links->geometry, &c->request, s->x));
+  MD_TRY(md_equation_create(context, &how, &c->request, s->bench->links->field, &s->of));
   md_status status = MD_OK;
   const int n = takes_shifts(s) ? s->bench->shifts.count : 0;
   for (int k = 0; k < n && status == MD_OK; k++)
     status = md_field_create(context, s->bench->links->geometry, &shape, MD_EVEN, &s->shifted[k]);
   MD_TRY(md_agree(context, status));
   if (md_counts(context)) return MD_OK;
-  md_source_random(s->b, SOURCE_SEED);
-  if (takes_shifts(s)) md_linear_zero(&s->b[MD_ODD]);
+  md_source_random(s->of.b, SOURCE_SEED);
+  if (takes_shifts(s)) md_linear_zero(&s->of.b[MD_ODD]);
   return MD_OK;
 }
 
 static void destroy(solve *s) {
-  for (int p = 0; p < MD_PARITIES; p++) MD_FIELDS_DESTROY(&s->b[p], &s->x[p]);
   for (int k = 0; k < s->bench->shifts.count; k++) md_field_destroy(&s->shifted[k]);
-  if (s->has_narrow) md_dirac_destroy(&s->narrow);
-  md_dirac_destroy(&s->exact);
+  md_equation_destroy(&s->of);
 }
 
 /* Seconds of one piece of work. Collective. */
@@ -252,7 +241,7 @@ static md_status fill(solve *s, const md_dirac *dirac, md_field fields[MD_PARITI
   md_context *context = s->bench->context;
   const int n_rhs = rhs_block(s), of_dirac = dirac->shape.components;
   const md_field_shape shape = {MD_DOUBLE, MD_HOST, of_dirac, n_rhs, true, false};
-  const bool apart = shape.components != s->b[0].components;
+  const bool apart = shape.components != s->of.b[0].components;
   md_field room[MD_PARITIES] = {0};
   md_status status = MD_OK;
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++) {
@@ -262,7 +251,7 @@ static md_status fill(solve *s, const md_dirac *dirac, md_field fields[MD_PARITI
   }
   if (apart && status == MD_OK) md_source_random(room, SOURCE_SEED);
   for (int p = 0; p < MD_PARITIES && status == MD_OK; p++)
-    status = md_field_take(context, &fields[p], apart ? &room[p] : &s->b[p], 0, n_rhs);
+    status = md_field_take(context, &fields[p], apart ? &room[p] : &s->of.b[p], 0, n_rhs);
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&room[p]);
   return status;
 }
@@ -297,11 +286,11 @@ static md_status project(md_context *context, void *user) {
 static md_status time_projection(solve *s, double *projection_s) {
   md_context *context = s->bench->context;
   projection_pass pass = {.modes = &s->bench->modes, .mass = s->c->mass};
-  md_status status = fill(s, &s->exact, pass.r);
-  if (status == MD_OK) status = md_dirac_field(context, &s->exact, MD_EVEN, &pass.x);
+  const md_dirac *exact = md_equation_exact(&s->of);
+  md_status status = fill(s, exact, pass.r);
+  if (status == MD_OK) status = md_dirac_field(context, exact, MD_EVEN, &pass.x);
   status = md_agree(context, status);
-  if (status == MD_OK)
-    status = time_one(context, s->exact.shape.space, project, &pass, projection_s);
+  if (status == MD_OK) status = time_one(context, exact->shape.space, project, &pass, projection_s);
   for (int p = 0; p < MD_PARITIES; p++) md_field_destroy(&pass.r[p]);
   md_field_destroy(&pass.x);
   return status;
@@ -329,7 +318,8 @@ static md_status make_room(md_context *context, double **samples, int count) {
 
 static md_status measure(solve *s) {
   md_context *context = s->bench->context;
-  md_dirac *dirac[] = {&s->exact, s->has_narrow ? &s->narrow : NULL};
+  md_dirac *exact = md_equation_exact(&s->of), *narrow = iterating(s);
+  md_dirac *dirac[] = {exact, narrow == exact ? NULL : narrow};
   int n = 0;
   double *samples = NULL,
          *loops = NULL; /* of a repetition: its seconds, what share was iterations */
@@ -361,7 +351,7 @@ static md_status measure(solve *s) {
   md_sensors_end(context, sensors, status == MD_OK ? &told : NULL);
   if (status == MD_OK) add_energy(context, &start, &joules);
   if (status == MD_OK && s->c->kind < MD_BENCH_DEFLATED) {
-    status = md_chiral_condensate(context, s->b, s->x, estimates);
+    status = md_chiral_condensate(context, s->of.b, s->of.x, estimates);
     f->condensate = estimates[0];
   }
   for (int d = 0; d < 2 && status == MD_OK; d++) {
@@ -373,10 +363,10 @@ static md_status measure(solve *s) {
   if (status == MD_OK && s->c->kind == MD_BENCH_DEFLATED)
     status = time_projection(s, &f->projection_s);
   if (status == MD_OK) {
-    f->backend = iterating(s)->backend;
-    f->outer = s->exact.backend;
-    f->transport = md_halo_transport(iterating(s)->halo);
-    f->packing_reason = iterating(s)->packing_reason;
+    f->backend = narrow->backend;
+    f->outer = exact->backend;
+    f->transport = md_halo_transport(narrow->halo);
+    f->packing_reason = narrow->packing_reason;
     f->inner_reason = s->inner_reason;
     f->residual = worst;
     f->joules = joules / n;
@@ -388,7 +378,7 @@ static md_status measure(solve *s) {
     const double loop_s = md_statistics_of(loops, n).median * f->seconds.median;
     f->iteration_s = loop_s > 0.0 ? loop_s / f->iterations : NAN;
     f->operator_share = in_hops_s / f->seconds.median;
-    f->norm = s->exact.norm;
+    f->norm = exact->norm;
   }
   MD_FREE(samples, loops);
   return status;
