@@ -169,6 +169,12 @@ void md_bench_say_transport(cJSON *root, const cJSON *rows) {
   if (*names) cJSON_AddStringToObject(root, "transport", names);
 }
 
+md_status md_bench_timed_nothing(md_context *context, const char *command, const cJSON *skipped) {
+  const char *reason = md_rows_skipped(skipped);
+  return md_fail(context, MD_ENVIRONMENT, "%s timed nothing: %s", command,
+                 reason ? reason : "no backend serves what was asked for");
+}
+
 /* BACKEND[:PACKING[:REALS]] */
 static md_status read_operator(md_context *context, const char *label, const char *word,
                                md_bench_operators *o) {

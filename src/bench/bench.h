@@ -40,6 +40,9 @@ typedef struct md_bench_links_request {
 /* At the root of a report the transport of its rows, or a list of those that they have. Local. */
 void md_bench_say_transport(cJSON *root, const cJSON *rows);
 
+/* MD_ENVIRONMENT with the reason of the first that was skipped, for what has no row. Local. */
+md_status md_bench_timed_nothing(md_context *context, const char *command, const cJSON *skipped);
+
 /* What sweeps_in of the request may be: a device where every rank has one with room for making the
  * links, whatever the operators run on. Collective. */
 md_space md_bench_links_space(md_context *context, const md_bench_links_request *request);

@@ -101,13 +101,6 @@ static md_status time_backends(md_dirac_bench *bench, const settings *s, const i
   return status;
 }
 
-/* The reason of the first configuration that was left out is that of the run. */
-static md_status timed_nothing(const md_dirac_bench *bench) {
-  const char *reason = md_rows_skipped(bench->skipped);
-  return md_fail(bench->context, MD_ENVIRONMENT, "bench dirac timed nothing: %s",
-                 reason ? reason : "no backend serves what was asked for");
-}
-
 static md_status check_kernel(md_context *context, const md_option *options, int count,
                               const settings *s) {
   if (strcmp(s->kernel, "matvec") != 0)
@@ -122,7 +115,7 @@ static md_status check_kernel(md_context *context, const md_option *options, int
 
 md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   settings s = {.dims = {16, 16, 16, 16}, .kernel = "stencil", .mode = "single", .repetitions = 15};
-  md_halo_request halo = {.transport = "auto"};
+  md_halo_request halo = {0};
   md_physics_options physics = MD_PHYSICS_DEFAULTS;
   md_common_options common = {0};
   char backends[MD_BACKEND_WORDS_BYTES];
@@ -194,7 +187,8 @@ md_status md_bench_dirac(md_context *context, int argc, char **argv) {
   if (status == MD_OK && !matvec && bench.rows->child)
     md_say(context, "\ncopy bandwidth %.2f GB/s at %.3g MB per rank\n", bench.copy_gbytes_per_s,
            1e-6 * bench.copy_bytes);
-  if (status == MD_OK && !bench.rows->child) status = timed_nothing(&bench);
+  if (status == MD_OK && !bench.rows->child)
+    status = md_bench_timed_nothing(context, "bench dirac", bench.skipped);
   md_bench_say_transport(report.root, bench.rows);
   return md_report_finish(context, &report, bench.rows, s.csv, common.json, status);
 }

@@ -213,7 +213,6 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
   *s = (settings){.beta = 6.0,
                   .modes_tolerance = 1e-8,
                   .modes_store = "single",
-                  .halo = {.transport = "auto"},
                   .physics = MD_PHYSICS_DEFAULTS};
   md_option options[] = {
       MD_OPTION(TEXT, "lattice", &s->lattice, "FILE", "lattice file of any format, or --dims",
@@ -325,8 +324,7 @@ md_status md_bench_solver(md_context *context, int argc, char **argv) {
   md_report_reals(report.root, "shifts", bench.shifts.value, bench.shifts.count);
   md_status status = time_solves(&bench, &s, &report);
   if (status == MD_OK && !bench.rows->child && bench.missed == 0)
-    status = md_fail(context, MD_ENVIRONMENT, "bench solver timed nothing: %s",
-                     md_rows_skipped(bench.skipped));
+    status = md_bench_timed_nothing(context, "bench solver", bench.skipped);
   md_bench_say_transport(report.root, bench.rows);
   status = md_report_finish(context, &report, bench.rows, s.csv, s.common.json, status);
   if (status == MD_OK && bench.missed > 0)

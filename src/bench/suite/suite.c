@@ -149,13 +149,6 @@ static md_status set_up(md_suite *suite, const settings *s, md_report *report) {
   return MD_OK;
 }
 
-/* The reason of the first that was left out is that of the run. */
-static md_status timed_nothing(const md_suite *suite, const char *part) {
-  const char *reason = md_rows_skipped(suite->skipped);
-  return md_fail(suite->context, MD_ENVIRONMENT, "bench suite timed nothing%s: %s", part,
-                 reason ? reason : "no part serves what was asked for");
-}
-
 /* One part; its rows get its name. */
 static md_status run_part(md_suite *suite, int part, cJSON *seconds) {
   const double start_s = md_time_s();
@@ -179,7 +172,7 @@ static md_status run_part(md_suite *suite, int part, cJSON *seconds) {
   cJSON_AddNumberToObject(seconds, TABLE[part].name, part_s);
   md_say(suite->context, "%s: %.1f s in all\n", TABLE[part].name, part_s);
   if (status == MD_OK && 1u << part == HOP && k == before && !suite->failed)
-    return timed_nothing(suite, " of part hop");
+    return md_bench_timed_nothing(suite->context, "part hop of bench suite", suite->skipped);
   return status;
 }
 
@@ -335,7 +328,7 @@ static md_status time_parts(md_suite *suite, const settings *s, md_report *repor
   md_status status = set_up(suite, s, report);
   if (status == MD_OK) status = run_parts(suite, &s->parts, report);
   if (status == MD_OK && !suite->rows->child && !suite->failed && !(mask_of(&s->parts) & SOLVES))
-    status = timed_nothing(suite, "");
+    status = md_bench_timed_nothing(suite->context, "bench suite", suite->skipped);
   if (status == MD_OK)
     md_suite_report_figure(suite, report, s->parts.count == PART_COUNT,
                            mask_of(&s->parts) & SOLVES);
@@ -344,10 +337,7 @@ static md_status time_parts(md_suite *suite, const settings *s, md_report *repor
 }
 
 md_status md_bench_suite(md_context *context, int argc, char **argv) {
-  md_suite suite = {.context = context,
-                    .physics = MD_PHYSICS_DEFAULTS,
-                    .halo = {.transport = "auto"},
-                    .scratch = "."};
+  md_suite suite = {.context = context, .physics = MD_PHYSICS_DEFAULTS, .scratch = "."};
   settings s = {.action = "naive", .links_on = "auto", .repetitions = 3};
   md_report report;
   MD_TRY(read_settings(context, &suite, &s, argc, argv));
