@@ -1,5 +1,5 @@
-#include "measure/measure.h"
 #include "base/text.h"
+#include "measure/measure.h"
 
 #include <math.h>
 #include <stdlib.h>
