@@ -9,6 +9,10 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* <p, r> is |r|^2 up to this share of it after an update that deflates: 0.3 where iterations go
+ * well, more where they have spanned the whole space of a free field. */
+#define MOST_ALONG 0.5
+
 typedef struct mixed_cg {
   md_outer outer;
   md_context *context; /* as in outer */
@@ -200,28 +204,30 @@ static md_status count_deflation(md_context *context, void *user) {
   return status;
 }
 
+/* Memory of deflation on the way, where it can be had: whether it was. Collective. */
+static bool has_room(mixed_cg *m) {
+  md_memory_need need;
+  md_status status = md_agree(m->context, md_memory_foresee(m->context, count_deflation, m, &need));
+  if (status == MD_OK) status = md_memory_require(m->context, &need, "deflation");
+  if (status == MD_OK) status = md_agree(m->context, create_deflation(m));
+  if (status != MD_OK) md_deflation_destroy(&m->deflation);
+  return status == MD_OK;
+}
+
 /* Deflation begins where the iterations show that their precision is coarse; never, where its
  * memory cannot be had then. */
 static md_status measure(mixed_cg *m) {
   const double noise = md_outer_noise(&m->outer, md_precision_roundoff(m->inner->precision));
-  md_memory_need need;
   if (!m->may_deflate || !md_update_is_coarse(noise)) return MD_OK;
   MD_TRY(md_agree(m->context, MD_OK)); /* a deferred failure is no lack of memory */
-  md_status status = md_agree(m->context, md_memory_foresee(m->context, count_deflation, m, &need));
-  if (status == MD_OK) status = md_memory_require(m->context, &need, "deflation");
-  if (status == MD_OK) status = md_agree(m->context, create_deflation(m));
   m->may_deflate = false;
-  if (status == MD_OK)
-    deflate_from_now(m);
-  else
-    md_deflation_destroy(&m->deflation);
+  if (has_room(m)) deflate_from_now(m);
   return MD_OK;
 }
 
 static md_status create(mixed_cg *m) {
   const md_field_shape wide = wide_shape(m);
-  const bool deflation = m->deflates || (m->may_deflate && m->request->resume);
-  if (deflation) MD_TRY(create_deflation(m));
+  if (m->deflates) MD_TRY(create_deflation(m));
   MD_TRY(md_outer_create(&m->outer, md_precision_roundoff(m->inner->precision)));
   MD_TRY(md_field_create(m->context, m->inner->geometry, &wide, MD_EVEN, &m->x));
   MD_TRY(m->narrow ? md_operator_field(m->context, m->inner, &m->r)
@@ -231,7 +237,7 @@ static md_status create(mixed_cg *m) {
     MD_TRY(md_cg_steps_create(m->context, m->inner, &m->x, &m->r, &m->p,
                               md_cg_keeps_states(m->request), &m->steps));
   MD_TRY(create_kept(m));
-  if (deflation || (lacks_product(m) && !m->request->modes)) return MD_OK;
+  if (m->deflates || (lacks_product(m) && !m->request->modes)) return MD_OK;
   return md_operator_field(m->context, m->inner, &m->a_p);
 }
 
@@ -279,12 +285,22 @@ static md_status recover(mixed_cg *m) {
 }
 
 /* The partial solution and A times it, the change of the true residual to that in scratch, in the
- * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
+ * old units: a new direction to deflate with; zero after some updates in vain, which find noise
+ * that would grow from update to update. state->r, the old residual, is overwritten. */
 static md_status deflate_more(void *user) {
   mixed_cg *m = user;
   md_deflation *d = &m->deflation;
-  MD_TRY(md_outer_change(&m->outer, true, &d->a_w[d->count]));
-  md_linear_copy(&d->w[d->count], &m->x);
+  md_field *w = &d->w[d->count], *a_w = &d->a_w[d->count];
+  double of[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
+  bool all = true;
+  for (int r = 0; r < m->state->n_rhs; r++) {
+    of[r] = m->outer.in_vain[r] < MD_UPDATES_SOME_IN_VAIN ? 1.0 : 0.0;
+    all = all && of[r] == 1.0;
+  }
+  MD_TRY(md_outer_change(&m->outer, true, a_w));
+  md_linear_copy(w, &m->x);
+  if (!all) md_linear_axpby(of, w, none, w);
+  if (!all) md_linear_axpby(of, a_w, none, a_w);
   return md_deflation_insert(m->context, d);
 }
 
@@ -297,31 +313,34 @@ static md_status update_solution(mixed_cg *m) {
  * unit: p = r + beta (u - <r,u> / |r|^2 r), beta = |r|^2 / |r|^2 before the last step: the new
  * residual and the kept direction are orthogonal. A projected residual is not the recursion's next
  * one, so that beta is what makes the new direction conjugate to the last: -<A p, r> / <p, A p>;
- * iterations that leave no A p make it anew. A direction that was followed in vain a
- * few times is dropped. */
+ * iterations that leave no A p make it anew. A direction that was followed in vain a few times is
+ * dropped, and one that makes <p, r> other than the |r|^2 that alpha takes for granted. */
 static md_status keep_direction(mixed_cg *m, const double *unit_before, double *of_r,
                                 double *of_p) {
   const bool another =
-      m->deflates || m->outer.projected;         /* residual than the recursion's next one */
-  double product[MD_MAX_RHS], guess[MD_MAX_RHS]; /* |p| is seldom more than a few times |r| */
+      m->deflates || m->outer.projected;        /* residual than the recursion's next one */
+  double along[MD_MAX_RHS], across[MD_MAX_RHS]; /* <p, r>, <A p, r> */
+  double guess[MD_MAX_RHS];                     /* |p| is seldom more than a few times |r| */
   for (int r = 0; r < m->state->n_rhs; r++) guess[r] = 4.0 * sqrt(m->before[r] * m->outer.norm2[r]);
   if (another && lacks_product(m)) {
     MD_TRY(md_operator_apply(m->context, m->inner, &m->a_p, &m->p, NULL));
     MD_TRY(md_linear_dot(m->context, &m->p, &m->a_p, NULL, m->step.p_ap));
   }
-  MD_TRY(another ? md_linear_dot(m->context, &m->a_p, &m->r, NULL, product)
-                 : md_linear_dot(m->context, &m->p, &m->r, guess, product));
+  if (another) MD_TRY(md_linear_dot(m->context, &m->a_p, &m->r, NULL, across));
+  MD_TRY(md_linear_dot(m->context, &m->p, &m->r, guess, along));
   for (int r = 0; r < m->state->n_rhs; r++) {
+    const double share = along[r] / m->outer.norm2[r];
     of_r[r] = 1.0;
     of_p[r] = 0.0;
     if (m->outer.done[r] || m->outer.in_vain[r] >= MD_UPDATES_FEW_IN_VAIN) continue;
     if (another) {
-      of_p[r] = -product[r] / m->step.p_ap[r];
+      const double beta = -across[r] / m->step.p_ap[r];
+      of_p[r] = fabs(beta * share) < MOST_ALONG ? beta : 0.0;
       continue;
     }
     const double ratio = unit_before[r] / m->outer.unit[r];
     of_p[r] = m->outer.norm2[r] / (m->before[r] * ratio);
-    of_r[r] = 1.0 - of_p[r] * product[r] / m->outer.norm2[r];
+    of_r[r] = 1.0 - of_p[r] * share;
   }
   return MD_OK;
 }
@@ -433,7 +452,7 @@ static md_status begin_or_resume(mixed_cg *m) {
   move_numbers(m, false);
   if (m->may_deflate && beside > 0) deflate_from_now(m);
   if (m->may_deflate) md_deflation_destroy(&m->deflation);
-  md_outer_take_units(&m->outer);
+  md_outer_take_units(&m->outer, true);
   return begin_steps(m);
 }
 
@@ -456,9 +475,10 @@ md_status md_mixed_cg_iterate(md_context *context, const md_solver_job *job, md_
                 .request = job->request,
                 .state = state};
   set_rules(&m);
-  md_status status = create(&m);
-  if (status == MD_OK) status = create_saved(&m);
-  status = md_agree(context, status);
+  md_status status = md_agree(context, create(&m));
+  if (status == MD_OK && job->request->resume && m.may_deflate && !md_counts(context))
+    m.may_deflate = has_room(&m); /* for what a state may have */
+  if (status == MD_OK) status = md_agree(context, create_saved(&m));
   if (status == MD_OK && md_counts(context))
     md_cg_record(job->request, state);
   else if (status == MD_OK)

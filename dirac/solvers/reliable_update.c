@@ -56,10 +56,11 @@ void md_outer_destroy(md_outer *o) {
   md_field_destroy(&o->scratch);
 }
 
-void md_outer_take_units(md_outer *o) {
+void md_outer_take_units(md_outer *o, bool rest) {
   for (int k = 0; k < o->state->n_rhs; k++) {
     o->unit[k] = sqrt(o->state->r_norm2[k]);
-    o->done[k] = o->unit[k] <= md_cg_limit(o->request, o->state, k);
+    o->done[k] = o->unit[k] <= md_cg_limit(o->request, o->state, k) ||
+                 (rest && o->in_vain[k] >= MD_UPDATES_MOST_IN_VAIN);
   }
 }
 
@@ -83,7 +84,7 @@ static md_status in_units(const md_outer *o, bool rest, md_field *to, const md_f
 }
 
 md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r) {
-  md_outer_take_units(o);
+  md_outer_take_units(o, rest);
   return in_units(o, rest, r, &o->state->r);
 }
 
@@ -173,7 +174,8 @@ bool md_outer_at_end(const md_outer *o) {
   bool all = true;
   s->result.stalled = false;
   for (int r = 0; r < s->n_rhs; r++) {
-    const bool stalled = !o->done[r] && o->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN;
+    const bool stalled =
+        o->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN && !(o->unit[r] <= md_cg_limit(o->request, s, r));
     all = all && (o->done[r] || stalled);
     s->result.stalled = s->result.stalled || stalled;
   }
