@@ -6,11 +6,13 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <inttypes.h>
+#include <linux/magic.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/random.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 #include <unistd.h>
 
 enum { LINKS_MOST = 40, PERMISSIONS = 07777, NAME_TAIL = 64 };
@@ -75,12 +77,21 @@ static md_status check_length(md_context *context, const char *target) {
   return strlen(target) + NAME_TAIL < PATH_MAX ? MD_OK : too_long(context, target);
 }
 
+/* Names there, and in /dev/fd, which leads there, stand for files that are open: what their links
+ * read may be no name. */
+static bool is_in_proc(const char *path) {
+  char folder[PATH_MAX];
+  struct statfs of;
+  md_folder_of(path, folder);
+  return statfs(folder, &of) == 0 && of.f_type == PROC_SUPER_MAGIC;
+}
+
 md_status md_follow_links(md_context *context, const char *path, char target[PATH_MAX]) {
   char link[PATH_MAX], folder[PATH_MAX];
   if ((size_t)snprintf(target, PATH_MAX, "%s", path) >= PATH_MAX) return too_long(context, path);
   for (int i = 0; i < LINKS_MOST; i++) {
     const ssize_t length = readlink(target, link, sizeof link - 1);
-    if (length < 0) return MD_OK; /* no link: a file, or nothing yet */
+    if (length < 0 || is_in_proc(target)) return MD_OK; /* no link: a file, or nothing yet */
     link[length] = '\0';
     md_folder_of(target, folder);
     const int whole = *link == '/' ? snprintf(target, PATH_MAX, "%s", link)
@@ -333,12 +344,13 @@ static bool holds_data(const char *path) {
   return bytes > 0 && (strlen(head) != bytes || !md_begins_as_report(head));
 }
 
-static md_status check_old(md_context *context, const md_named_file *file, const struct stat *old,
-                           bool force) {
-  const bool report = file->use == MD_FILE_REPORT;
-  if (!S_ISREG(old->st_mode))
+static md_status check_old(md_context *context, const md_named_file *file, const char *target,
+                           const struct stat *old, bool force) {
+  const bool report = file->use == MD_FILE_REPORT, whole = S_ISREG(old->st_mode);
+  if (!whole || is_in_proc(target)) /* a rename would leave the open file as it is */
     return md_fail(context, MD_INPUT, "%s must be a file, but %s is %s%s", file->option, file->path,
-                   md_file_kind(old->st_mode), report ? "; '-' is standard output" : "");
+                   whole ? "a descriptor" : md_file_kind(old->st_mode),
+                   report ? "; '-' is standard output" : "");
   if (file->use == MD_FILE_RESULT && !force)
     return md_fail(context, MD_INPUT,
                    "%s replaces no file, but %s is there; add %s or give another name",
@@ -364,7 +376,7 @@ static md_status check_place(md_context *context, const md_named_file *file, boo
                    file->option);
   MD_TRY(md_follow_links(context, file->path, target));
   MD_TRY(check_length(context, target));
-  if (stat(target, &old) == 0) MD_TRY(check_old(context, file, &old, force));
+  if (stat(target, &old) == 0) MD_TRY(check_old(context, file, target, &old, force));
   if (target[strlen(target) - 1] == '/')
     return md_fail(context, MD_INPUT, "%s must be a file, but %s is the name of a directory",
                    file->option, file->path);

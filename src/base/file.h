@@ -45,8 +45,9 @@ md_status md_new_file_end(md_context *context, md_new_file *file, md_status stat
 /* Writes `bytes` of `data` to `path` in this way. Local. */
 md_status md_write_file(md_context *context, const char *path, const void *data, size_t bytes);
 
-/* The file that `path` names after all symbolic links of its last part, which need not be there.
- * MD_INPUT when it is too long or the links go in a circle. Local. */
+/* The file that `path` names after all symbolic links of its last part, which need not be there;
+ * one of /proc, which stands for an open file, is not followed. MD_INPUT when it is too long or the
+ * links go in a circle. Local. */
 md_status md_follow_links(md_context *context, const char *path, char target[PATH_MAX]);
 /* The folder of a name: "." without a slash. Local. */
 void md_folder_of(const char *path, char folder[PATH_MAX]);
@@ -98,10 +99,10 @@ enum { MD_REPORT_HEAD = 4096 };
 bool md_begins_as_report(const char *head);
 
 /* Checks the files that a command will write before its work, so that hours are not lost to a
- * name. MD_INPUT: an output that is a directory, a device, a pipe or socket, one of the inputs
- * (through whatever links), the same as another output, a result that is there without `force`, or
- * a report that would replace a file which is neither empty nor begins as reports and tables do.
- * MD_ENVIRONMENT: a folder that is not there, or a folder or old file that may not be written. Rank
- * 0 looks. Collective. */
+ * name. MD_INPUT: an output that is a directory, a device, a pipe or socket, a descriptor, one of
+ * the inputs (through whatever links), the same as another output, a result that is there without
+ * `force`, or a report that would replace a file which is neither empty nor begins as reports and
+ * tables do. MD_ENVIRONMENT: a folder that is not there, or a folder or old file that may not be
+ * written. Rank 0 looks. Collective. */
 md_status md_outputs_check(md_context *context, const md_named_file *files, size_t count,
                            bool force);

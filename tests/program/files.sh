@@ -19,6 +19,8 @@ for option in --output "$c" --json; do
   word=${option##* --} word=${word#--}
   refuses 2 "--$word must be a file, but /dev/full is a device" 1 $late $option /dev/full
   refuses 2 "--$word must be a file, but pipe is a pipe" 1 $late $option pipe
+  refuses 2 "--$word must be a file, but /dev/stdout is a descriptor" 1 $late $option /dev/stdout # a regular file
+  refuses 2 "--$word must be a file, but /dev/fd/[0-9]+ is a pipe" 1 $late $option >(cat)
   refuses 2 "--$word must be a file, but folder is a directory" 1 $late $option folder
   refuses 2 "--$word must be a file, but absent/ is the name of a directory" 1 $late $option absent/
   path=${paths%% *} paths=${paths#* }
