@@ -65,7 +65,8 @@ bool md_cg_is_read(const md_solver_request *request, int iteration) {
 
 md_status md_cg_leave(md_context *context, const md_solver_request *request,
                       const md_cg_state *state) {
-  if (!state->result.interrupted || !request->leave) return MD_OK;
+  const bool early = state->result.interrupted || state->iteration >= state->most;
+  if (!early || !request->leave) return MD_OK;
   return md_agree(context, request->leave(request->user, state));
 }
 

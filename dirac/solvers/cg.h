@@ -20,7 +20,8 @@ bool md_cg_keeps_states(const md_solver_request *request);
 md_status md_cg_resume(md_context *context, const md_solver_request *request, md_cg_state *state);
 /* Whether the observer reads the state's fields after this iteration. Local. */
 bool md_cg_is_read(const md_solver_request *request, int iteration);
-/* Hands the state of an interrupted solve to request->leave. Collective. */
+/* Hands the state of a solve that a signal or its most iterations ended to request->leave.
+ * Collective. */
 md_status md_cg_leave(md_context *context, const md_solver_request *request,
                       const md_cg_state *state);
 

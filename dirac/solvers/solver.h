@@ -97,8 +97,8 @@ typedef struct md_solver_request {
    * its place, all of it: iterations go on with the same bits then. NULL: not called. Solvers that
    * keep no such state (md_solver.takes) take no save_every, resume and leave: MD_INPUT. */
   md_status (*resume)(void *user, md_cg_state *state);
-  /* Called once on every rank when a signal has ended the iterations early, with the state as
-   * between two of them; may save it. NULL: not called. */
+  /* Called once on every rank when a signal or max_iterations has ended the iterations, with the
+   * state as between two of them; may save it. NULL: not called. */
   md_status (*leave)(void *user, const md_cg_state *state);
   /* Called before `resume` where right-hand sides are solved in parts: may put in what a saved
    * state has of the parts before its own, whose solutions go to x and the midpoint. NULL: not

@@ -182,7 +182,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       MD_VECTORS_FORMAT_OPTION(o->format),
       MD_FORCE_OPTION(o->force),
       MD_OPTION(TEXT, "checkpoint", &o->checkpoint, "FILE",
-                "state of the solver, HDF5, left by a signal", .file = MD_FILE_STATE),
+                "state of the solver, HDF5, left by a signal or --max-iter", .file = MD_FILE_STATE),
       MD_OPTION(INTEGER, "checkpoint-every", &o->checkpoint_every, "N",
                 "write it every N iterations too", .low = 1, .high = 10000000),
       MD_OPTION(FLAG, "resume", &o->resume, NULL, "go on from the checkpoint, with the same bits"),

@@ -56,6 +56,7 @@ static md_status observe(void *user, const md_cg_state *state) {
   md_run_progress(&o->progress, "", o->from, state->iteration, history[o->from],
                   history[state->iteration], options->tolerance);
   if (options->checkpoint_every > 0 && state->iteration % options->checkpoint_every == 0 &&
+      state->iteration < state->most && /* `leave` has the last */
       (!state->parts || state->parts->keeps))
     return save(o, state);
   return MD_OK;
@@ -172,7 +173,7 @@ static md_status solve(md_context *context, md_solve_run *run) {
                                .max_iterations = (int)o->max_iterations,
                                .observe = observe,
                                .save_every = (int)o->checkpoint_every,
-                               .leave = o->checkpoint ? save : NULL, /* after a signal */
+                               .leave = o->checkpoint ? save : NULL,
                                .resume = o->resume ? resume : NULL,
                                .resume_parts = resume_parts,
                                .user = &watch,
@@ -228,9 +229,10 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
   if (!r->interrupted)
     return md_fail(
         context, MD_UNREACHED,
-        "the true residual must be at most %g, %s %.3e after %d iteration%s; raise %s--tol%s",
+        "the true residual must be at most %g, %s %.3e after %d iteration%s; raise %s--tol%s%s",
         o->tolerance, ran_out ? "got" : "stalled at", r->relative_residual, r->iterations,
         md_plural(r->iterations), ran_out ? "--max-iter or " : "",
+        ran_out && run->states > 0 && !run->checkpoint_message[0] ? " and add --resume" : "",
         o->how.by->direct                       ? ", or take --solver cg"
         : o->run.request.precision == MD_DOUBLE ? ""
         : !o->run.mixed                         ? ", or use --precision double with --inner"
@@ -240,11 +242,9 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
     snprintf(state, sizeof state, "its state is not in %.200s: %.400s", o->checkpoint,
              run->checkpoint_message);
   else if (o->checkpoint && run->states == 0 && !o->resume)
-    snprintf(
-        state, sizeof state,
-        "no state is in %.500s, as a right-hand side ran out of iterations before one was due; "
-        "raise --max-iter",
-        o->checkpoint);
+    snprintf(state, sizeof state,
+             "no state is in %.500s, as a right-hand side stalled before one was due; raise --tol",
+             o->checkpoint);
   else if (o->checkpoint)
     snprintf(state, sizeof state, "%.600s has its state, go on with --resume", o->checkpoint);
   return md_fail(context, MD_ENVIRONMENT,

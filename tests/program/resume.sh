@@ -35,6 +35,14 @@ resumes 30 3 small.h5 --mass 0.05 --deflate modes.h5
 resumes 30 3 small.h5 --mass 0.05 --inner half --deflate modes.h5 --guess guess.h5
 resumes 30 3 small.h5 --mass 0.05 --tol 1e-15 --guess guess.h5
 
+# --max-iter leaves a state, also without --checkpoint-every.
+for inner in none half; do
+  rm -f k.h5
+  on 1 solve small.h5 --mass 0.01 --inner $inner --checkpoint k.h5 --max-iter 9 --quiet 2>err
+  grep -q 'raise --max-iter or --tol and add --resume' err || complain "a state at --max-iter: $(cat err)"
+  refuses 2 'checkpoint k.h5 is at iteration 9; raise' 1 solve small.h5 --mass 0.01 --inner $inner --checkpoint k.h5 --max-iter 9 --resume
+done
+
 # changed NAME VALUE PATTERN OPTIONS...: the state k.h5 of that solve, with another value in all places of an
 # attribute, is refused.
 python_with h5py numpy && has_h5py=1 || has_h5py=
