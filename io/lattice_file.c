@@ -325,6 +325,15 @@ const md_lattice_format *md_vectors_format_of(const char *path, const char *name
   return format ? format : &md_format_hdf5;
 }
 
+md_status md_vectors_check_suffix(md_context *context, const char *path) {
+  if (format_of(path, NULL, MD_HOLDS_VECTORS) || !format_of(path, NULL, MD_HOLDS_LINKS))
+    return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "a file of vectors must have no suffix that stands for links, got %s; end it in "
+                 ".h5",
+                 path);
+}
+
 /* None of that name or suffix; `choices` as messages end. */
 static md_status fail_format(md_context *context, bool vectors, const char *path, const char *name,
                              const char *choices) {

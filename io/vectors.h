@@ -40,6 +40,8 @@
 const md_lattice_format *md_vectors_format_of(const char *path, const char *name);
 md_status md_vectors_format_find(md_context *context, const char *path, const char *name,
                                  const md_lattice_format **format);
+/* MD_INPUT for a suffix that stands for a format of links alone. Local. */
+md_status md_vectors_check_suffix(md_context *context, const char *path);
 /* True when the file begins as one of these formats does, hdf5 left out. */
 bool md_vectors_recognised(const md_context *context, const char *path);
 

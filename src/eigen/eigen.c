@@ -317,6 +317,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
   enum { COUNT = sizeof options / sizeof *options };
   MD_TRY(md_options_read(context, &text, options, COUNT, &r->run.common, argc, argv));
   if (r->run.common.help) return MD_OK;
+  if (r->output) MD_TRY(md_vectors_check_suffix(context, r->output));
   const md_lattice_format *format = r->output ? md_vectors_format_of(r->output, NULL) : NULL;
   const bool other = format && format->compose; /* than HDF5 */
   if (format)

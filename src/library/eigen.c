@@ -144,6 +144,7 @@ md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *sto
                               .store = md_modes_store_of(store),
                               .label = modes->label,
                               .keep_old = !replace};
+  MD_TRY(md_vectors_check_suffix(modes->context, path));
   const md_lattice_format *format = md_vectors_format_of(path, NULL);
   if (strcmp(md_lattice_format_name(format), "hdf5") != 0)
     MD_TRY(md_vectors_check(modes->context, format, info.store, modes->modes.count, true));

@@ -285,6 +285,7 @@ md_status md_fermion_axpy(double a, const md_fermion *x, md_fermion *y) {
 /* In the format of the suffix. */
 static md_status write_as(md_context *context, const char *path, bool replace, const md_field *of,
                           const md_attribute *attributes, int count) {
+  MD_TRY(md_vectors_check_suffix(context, path));
   const md_lattice_format *format = md_vectors_format_of(path, NULL);
   return md_solution_write(context, path, format, md_vectors_precision(format), !replace, of, NULL,
                            attributes, count);

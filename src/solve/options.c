@@ -69,9 +69,8 @@ static md_status check_shifts(md_context *context, md_solve_options *o) {
 }
 
 static md_status check_format(md_context *context, const md_solve_options *o) {
-  if (o->format && !o->output)
-    return md_fail(context, MD_INPUT, "--format needs --output, the file that is to have it");
   if (!o->output) return MD_OK;
+  if (!o->format) MD_TRY(md_vectors_check_suffix(context, o->output));
   const md_lattice_format *format = md_vectors_format_of(o->output, o->format);
   return md_vectors_check(context, format, md_vectors_precision(format), (int)o->rhs, false);
 }
@@ -201,6 +200,8 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       "minidirac solve inputs/beta6.0_8x8x8x8.h5 --mass 0.05 --inner single --json solve.json"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
+  MD_TRY(
+      md_options_need(context, options, COUNT, "force|format", o->output != NULL, "--output FILE"));
   MD_TRY(md_run_check(context, "solve", &o->run));
   MD_TRY(check_spins(context, o));
   MD_TRY(read_source_file(context, o));

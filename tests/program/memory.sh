@@ -27,11 +27,11 @@ near 0.7 1.3 "convert, modes"
 # solve takes.
 while read -r options; do
   for mass in 0.05 0.005; do
-    holds "solve --mass $mass $options" solve small.h5 --mass $mass --tol 1e-9 --max-iter 3 --force $options
+    holds "solve --mass $mass $options" solve small.h5 --mass $mass --tol 1e-9 --max-iter 3 $options
   done
 done <<'END'
 --backend cpu_ref
---backend cpu_simd --precision single --output p.h5 --source random:1 --rhs 4
+--backend cpu_simd --precision single --output p.h5 --force --source random:1 --rhs 4
 --backend cpu_simd --inner single --source random:1 --rhs 4
 --backend cpu_simd --inner half --source random:1 --rhs 8 --checkpoint c.h5 --checkpoint-every 2
 --backend cpu_simd --inner bf16 --deflate low.h5

@@ -11,7 +11,7 @@ got=$?
 on 1 eigen a.h5 --modes 6 --tol 1e-3 --store half --output low.h5 --quiet || complain "eigen: exit $?"
 while read -r options; do
   for mass in 0.05 0.005; do
-    holds "solve --mass $mass $options" solve a.h5 --mass $mass --tol 1e-9 --max-iter 3 --force $options
+    holds "solve --mass $mass $options" solve a.h5 --mass $mass --tol 1e-9 --max-iter 3 $options
   done
 done <<'END'
 --backend cuda --source random:1 --rhs 4

@@ -52,6 +52,7 @@ refuses 2 'is of a 4x4x4x8 lattice, needed is one of 4x4x4x4' 1 eigen "$work/sho
 refuses 2 "must have the boundary of this run, 'periodic', got 'antiperiodic'" 1 eigen "$lattice" --modes 6 --boundary periodic --start "$work/modes.h5"
 refuses 2 "must have the action of this run, 'asqtad, u0 1', got 'naive'" 1 eigen "$lattice" --modes 6 --action asqtad --start "$work/modes.h5"
 refuses 2 '--force has no effect without --output' 1 eigen "$lattice" --modes 2 --force
+refuses 2 'must have no suffix that stands for links, got x.ildg; end it in .h5' 1 eigen "$lattice" --modes 2 --output x.ildg
 refuses 2 'modes.h5 is there' 1 eigen "$lattice" --modes 6 --output "$work/modes.h5"
 refuses 2 '/modes' 1 eigen "$lattice" --modes 6 --start "$lattice"
 on 1 eigen "$lattice" --modes 2 --output "$work/modes.h5" --force --quiet || complain "--force: exit $?"

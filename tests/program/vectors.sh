@@ -230,7 +230,9 @@ refuses 2 'takes no source of a file' 1 measure --lattices a.h5 --masses 1 --sou
 refuses 2 'milc files hold 3 solutions' 1 solve none.h5 --mass 1 --source random:1 --rhs 2 --output y.milc
 refuses 2 'milc files hold 3 solutions.*got 6 modes' 1 eigen none.h5 --modes 6 --output y.milc
 refuses 2 'quda files hold modes' 1 solve none.h5 --mass 1 --output y.quda
-refuses 2 '--format needs --output' 1 $s --format scidac
+refuses 2 '--format has no effect without --output FILE' 1 $s --format scidac
+refuses 2 '--force has no effect without --output FILE' 1 $s --force
+refuses 2 'must have no suffix that stands for links, got x.nersc; end it in .h5' 1 $s --output x.nersc
 refuses 2 'format of vectors must be named' 1 convert x.lime y.nersc
 refuses 2 'links, solutions or modes can be converted.*study' 1 convert study.h5 y.lime
 refuses 2 "must be one of links, 'scidac' is none; use --format hdf5" 1 convert a.h5 z.lime --format scidac
