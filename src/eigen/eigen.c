@@ -234,6 +234,7 @@ static md_status report(md_context *context, const search *r, md_status written)
 /* Exit 3 after a signal, 1 otherwise. */
 static md_status unreached(md_context *context, const search *r) {
   const md_eigen_result *found = &r->result;
+  const double rounding = 0x1p-46 * found->window_high; /* about: restarts leave so much */
   double worst = 0.0;
   if (found->interrupted)
     return md_fail(
@@ -252,9 +253,9 @@ static md_status unreached(md_context *context, const search *r) {
         r->modes, found->restarts, md_plural(found->restarts));
   return md_fail(context, MD_UNREACHED,
                  "residuals of modes must be at most %g, got %.3e after %d restart%s; %d of %lld "
-                 "modes converged; raise --max-restarts or --tol",
+                 "modes converged; raise %s--tol",
                  r->tolerance, worst, found->restarts, md_plural(found->restarts), found->below,
-                 r->modes);
+                 r->modes, r->tolerance < rounding ? "" : "--max-restarts or ");
 }
 
 /* What modes of quarks with four spins need and go without. */
@@ -285,7 +286,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
                 "vectors that are filtered at once [16 on a GPU, else 1]", .low = 1,
                 .high = MD_MAX_RHS),
       MD_OPTION(REAL, "tol", &r->tolerance, "T", "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]",
-                .low = 1e-20, .high = 0.1),
+                .low = 1e-15, .high = 0.1),
       MD_OPTION(INTEGER, "max-restarts", &r->max_restarts, "N", "restarts at most [1000]", .low = 1,
                 .high = 10000000),
       MD_OPTION(INTEGER, "seed", &r->seed, "N", "of the vectors that begin a search [1]", .low = 0,

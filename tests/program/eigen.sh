@@ -48,8 +48,8 @@ refuses 1 '(residuals of modes must be at most 1e-12, got .* after 1 restarts; [
 [ "$(key converged "$work/short.json")" = false ] || complain "one restart: the report says converged"
 [ -n "$(key eigenvalues "$work/short.json")" ] || complain "one restart: no eigenvalues in the report"
 
-# What has converged is in the report of a run that a signal ends. No residual is 1e-20 ever.
-timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-20 --max-restarts 10000000 --quiet --json "$work/int.json" 2>"$work/err" &
+# What has converged is in the report of a run that a signal ends. No residual is 1e-15 ever.
+timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-15 --max-restarts 10000000 --quiet --json "$work/int.json" 2>"$work/err" &
 sleep 2
 kill -TERM $(pgrep -P $! -x minidirac || echo $!)
 wait $!
@@ -64,5 +64,6 @@ done
 refuses 2 '--block must lie in 1 to 128, got 129' 1 eigen "$lattice" --modes 3 --block 129
 refuses 2 'needs --modes' 1 eigen "$lattice"
 refuses 2 'needs --lattice LATTICE, with or without the flag' 1 eigen --modes 3
-refuses 2 '--tol must lie in' 1 eigen "$lattice" --modes 3 --tol 0
+refuses 2 '--tol must lie in 1e-15 to' 1 eigen "$lattice" --modes 3 --tol 1e-16
+refuses 1 'modes converged; raise --tol$' 1 eigen "$lattice" --modes 3 --tol 1e-15 --max-restarts 9 --quiet
 finish

@@ -29,10 +29,10 @@ on 1 eigen "$lattice" --modes 9 --start "$work/modes.h5" --json "$work/more.json
 on 1 eigen "$lattice" --modes 9 --json "$work/nine.json" --quiet
 close "$(key eigenvalues "$work/more.json")" "$(key eigenvalues "$work/nine.json")" 1e-9 || complain "more modes: others"
 
-# A signal leaves what there is in the file, and a search goes on from it. No residual is 1e-20 ever;
+# A signal leaves what there is in the file, and a search goes on from it. No residual is 1e-15 ever;
 # modes stand when the window has been moved for the last time, at most four times.
 for wait_s in 2 5 10 30; do
-  timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-20 --max-restarts 10000000 --quiet --output "$work/int.h5" --force --json "$work/int.json" 2>"$work/err" &
+  timeout 120 "$minidirac" eigen "$lattice" --modes 6 --tol 1e-15 --max-restarts 10000000 --quiet --output "$work/int.h5" --force --json "$work/int.json" 2>"$work/err" &
   sleep $wait_s
   kill -TERM $(pgrep -P $! -x minidirac || echo $!)
   wait $!
