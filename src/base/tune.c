@@ -194,6 +194,8 @@ md_status md_tune_choose(md_context *context, const md_tune_case *of, int *candi
 }
 
 void md_tune_report(const md_context *context, cJSON *root) {
-  if (context->tune)
-    cJSON_AddItemToObject(root, "tuned", cJSON_Duplicate(context->tune->chosen, true));
+  if (!context->tune) return;
+  if (!context->tune->chosen->child)
+    md_warn(context, "--tune has no effect without hops on a GPU that have launch shapes");
+  cJSON_AddItemToObject(root, "tuned", cJSON_Duplicate(context->tune->chosen, true));
 }

@@ -30,7 +30,8 @@ md_status md_tune_open(md_context *context, const char *path);
  * or among other candidates, are not looked at; those of other builds for the same work are
  * replaced. MD_ENVIRONMENT: the trial failed, or the file cannot be written. Collective. */
 md_status md_tune_choose(md_context *context, const md_tune_case *of, int *candidate);
-/* Adds `tuned` to a report, what was chosen in this run; nothing without --tune. Local. */
+/* Adds `tuned` to a report, what was chosen in this run, with a warning where that is none; nothing
+ * without --tune. Local. */
 void md_tune_report(const md_context *context, struct cJSON *root);
 void md_tune_close(md_context *context);
 

@@ -8,7 +8,8 @@ cd "$work" || exit 1
 
 for ranks in 1 2; do
   on $ranks $solve --json plain.json --quiet || complain "solve: exit $?"
-  on $ranks $solve --tune=choices.json --json tuned.json --quiet || complain "solve --tune: exit $?"
+  on $ranks $solve --tune=choices.json --json tuned.json --quiet 2>err || complain "solve --tune: exit $?"
+  [ "$(grep -c 'warning: --tune has no effect without hops on a GPU' err)" = 1 ] || complain "--tune on a CPU: $(cat err)"
   [ "$(key tuned tuned.json)" = "[]" ] || complain "nothing is tuned on a CPU: $(key tuned tuned.json)"
   [ "$(key residual_history plain.json)" = "$(key residual_history tuned.json)" ] || complain "other bits"
   grep -q '"tuned"' plain.json && complain "tuned unasked"
