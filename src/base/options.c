@@ -72,7 +72,7 @@ static long long highest(const md_option *option) {
 static md_status read_number(md_context *context, const md_option *option, const char *label,
                              const char *word, long long *integer, double *real) {
   static const char *const kinds[] = {[MD_OPTION_INTEGER] = "an integer",
-                                      [MD_OPTION_REAL] = "a finite number",
+                                      [MD_OPTION_REAL] = "a finite decimal number",
                                       [MD_OPTION_INTEGERS] = "a list of integers A,B,...",
                                       [MD_OPTION_REALS] = "a list of finite numbers A,B,..."};
   const double least = any_value(option) ? -HUGE_VAL : option->low;

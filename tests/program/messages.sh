@@ -51,7 +51,7 @@ grep -q 'expected 0 within' "$work/out" && complain "a bound is said as what is 
 # Numbers are read whole.
 for number in 0x10 0X1p-3 1e +0.1 '0.1 ' inf nan; do
   on 1 solve "$lattice" --mass "$number" >/dev/null 2>"$work/err"
-  [ $? = 2 ] && grep -q "mass must be a finite number, got '$number'" "$work/err" || complain "mass $number: $(cat "$work/err")"
+  [ $? = 2 ] && grep -q "mass must be a finite decimal number, got '$number'" "$work/err" || complain "mass $number: $(cat "$work/err")"
 done
 refuses 2 "dims takes 1 to 32767 in each direction, got '4294967300x4x4x4'" 2 generate --dims 4294967300x4x4x4 --output "$work/x.h5"
 refuses 2 'grid takes 1 to 1048576' 1 $s --grid 4294967297x1x1x1
@@ -86,7 +86,7 @@ refuses 2 "shapes takes MxNxK .*got '4x4x18446744073709551617'" 1 bench gemm --s
 printf '[solve]\n    lattice = %s\n\n\t mass = 0.5\n' "$lattice" >"$work/deck.ini"
 on 1 solve --config "$work/deck.ini" --quiet || complain "a deck of indented lines: exit $?"
 printf '; a deck\nlattice = %s\nmass = heavy\n' "$lattice" >"$work/deck.ini"
-refuses 2 "deck .*deck.ini, line 3: mass must be a finite number, got 'heavy'" 2 solve --config "$work/deck.ini"
+refuses 2 "deck .*deck.ini, line 3: mass must be a finite decimal number, got 'heavy'" 2 solve --config "$work/deck.ini"
 printf 'shapes = 3x4\n' >"$work/gemm.ini"
 refuses 2 'deck .*gemm.ini, line 1: shapes takes MxNxK' 1 bench gemm --config "$work/gemm.ini"
 for key in kernels local-kernel; do

@@ -9,8 +9,8 @@ s="solve --lattice $lattice --mass 0.1"
 refuses 2 "option '--nonsense'" 1 $s --nonsense 1
 refuses 2 "argument 'stray'" 1 $s stray
 refuses 2 '--tol needs a value' 1 $s --tol
-refuses 2 '--mass must be a finite number, got .heavy.' 1 solve --lattice "$lattice" --mass heavy
-refuses 2 '--mass must be a finite number, got .nan.' 1 solve --lattice "$lattice" --mass nan
+refuses 2 '--mass must be a finite decimal number, got .heavy.' 1 solve --lattice "$lattice" --mass heavy
+refuses 2 '--mass must be a finite decimal number, got .nan.' 1 solve --lattice "$lattice" --mass nan
 refuses 2 '--mass must lie in' 1 solve --lattice "$lattice" --mass 0
 refuses 2 '--mass must lie in .* got -0.5' 1 solve --lattice "$lattice" --mass -0.5
 refuses 2 'needs --mass' 1 solve --lattice "$lattice"
