@@ -187,6 +187,10 @@ static md_status read_operator(md_context *context, const char *label, const cha
   const int r = reals ? md_reconstruct_of(reals) : MD_RECONSTRUCT_18;
   if (md_choice_of(md_backend_words("auto", backends), backend) < 0)
     return md_fail_choice(context, label, backends, backend);
+  if (packing && !*packing)
+    return md_fail(context, MD_INPUT,
+                   "%s must have a packing behind a colon, got '%s'; auto leaves it open", label,
+                   word);
   if (p < 0) return md_fail_choice(context, label, MD_PACKING_OR_AUTO_WORDS, packing);
   if (r < 0) return md_fail_choice(context, label, &(MD_RECONSTRUCT_WORDS)[1], reals);
   o->of[o->count].packing = (md_packing)p;

@@ -124,11 +124,12 @@ static md_status load_start(md_context *context, md_generate_request *r, md_geom
   if (status == MD_OK) status = md_gauge_check_thin(context, gauge); /* sweeps would keep it */
   if (status == MD_OK) status = md_agree(context, go_on(context, r, &info, c));
   md_lattice_info_destroy(&info);
-  if (status == MD_OK && r->dims[0] != 0 &&
-      memcmp(r->dims, (*geometry)->global, sizeof r->dims) != 0)
-    status = md_fail(context, MD_INPUT, "--dims must be those of the lattice %s; leave --dims out",
-                     r->from);
-  return status;
+  if (status != MD_OK || r->dims[0] == 0) return status;
+  const int *is = (*geometry)->global, *asked = r->dims;
+  if (memcmp(asked, is, sizeof r->dims) == 0) return MD_OK;
+  return md_fail(context, MD_INPUT,
+                 "--dims must be those of %s, %dx%dx%dx%d, got %dx%dx%dx%d; leave --dims out",
+                 r->from, is[0], is[1], is[2], is[3], asked[0], asked[1], asked[2], asked[3]);
 }
 
 static md_status require_memory(md_context *context, const md_generate_request *r,

@@ -44,6 +44,7 @@ at = series + number.start(1)
 open("bad-series.lime", "wb").write(whole[:at] + b"inf".ljust(len(number.group(1))) + whole[at + len(number.group(1)):])
 PYTHON
 refuses 2 'beta must be within 0..1e.06, bad-beta.lime says 1e.09; give --beta' 2 generate --from bad-beta.lime --sweeps 1 -o x.h5 --force
+refuses 2 'dims must be those of whole.h5, 4x4x4x[0-9]+, got 8x4x4x4; leave --dims out' 2 generate --from whole.h5 --dims 8x4x4x4 -o x.h5 --force
 refuses 2 'overrelax must be within 0..1000, bad-overrelax.lime says 1001; give --overrelax' 2 generate --from bad-overrelax.lime --sweeps 1 -o x.h5 --force
 refuses 2 'seed must be within 0..9007199254740992, bad-seed.lime says 9007199254740993; give --seed' 2 generate --from bad-seed.lime --sweeps 1 -o x.h5 --force
 on 1 generate --from bad-seed.lime --seed 7 --sweeps 1 -o seeded.h5 --quiet || complain "another seed: exit $?"

@@ -92,6 +92,7 @@ refuses 2 '--shifts has no effect without --solvers multishift' 1 bench solver $
 refuses 2 '--precondition has no effect without --solvers fcg or gcr' 1 bench solver $small --precondition chebyshev
 refuses 2 '--solvers must be one of cg.block' 1 bench solver $small --solvers cg,gmres
 refuses 2 '--inner must be one of none' 1 bench solver $small --inner double
+refuses 2 "--operators must have a packing behind a colon, got 'cpu_simd::12'; auto leaves it open" 1 bench solver --dims 4x4x4x4 --operators cpu_simd::12
 refuses 2 '--operators must be one of 18.12.8' 1 bench solver --dims 4x4x4x4 --operators cpu_simd:none:17
 refuses 2 '--mass must be a list of finite numbers' 2 bench solver --dims 4x4x4x4 --mass 0.1,x
 finish
