@@ -110,6 +110,12 @@ broken bench-suite "r['links_made_on'] = 'host'" 'links_made_on'
 broken bench-suite "del r['busy_cores']" 'no busy_cores'
 broken bench-suite "next(w for w in r['rows'] if 'sensors' in w)['sensors']['cpu_clock_mhz'] = [1, 2]" 'rows.*cpu_clock_mhz'
 broken bench-solver "del r['rows'][0]['gflops_milc']" 'rows\[0\]: no gflops_milc'
+broken convert "del r['out']" 'no out'
+broken solve "r['rhs_iterations'] = 3" 'rhs_iterations'
+broken eigen "r['filter_window'] = 0.1" 'filter_window'
+printf 'no lattice' >none.h5
+on 1 convert none.h5 none.lime --json refused.json 2>/dev/null
+check refused.json || complain "a report of convert that refuses its file"
 # One that a signal ended knows no links yet.
 broken bench-solver "del r['plaquette']" 'no plaquette'
 python3 -c "import json; r = json.load(open('broken.json')); r['interrupted'] = True; json.dump(r, open('ended.json', 'w'))"
