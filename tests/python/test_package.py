@@ -236,6 +236,7 @@ class Package(unittest.TestCase):
                 ("a field must be numbers", lambda: md.hop(lattice, np.ma.masked_greater(b[0].real, 0))),
                 ("links are of asqtad, got action hisq", lambda: md.solve(md.smear(lattice, "asqtad"), b, action="hisq")),
                 ("nersc files hold thin links, got fat links", lambda: md.smear(lattice, "fat7").save("fat.nersc")),
+                ("must have no suffix that stands for links, got x.nersc", lambda: modes.save("x.nersc")),
                 ("a field must be numbers", lambda: md.hop(lattice, "wall:0"))):
             with self.assertRaises(md.InputError) as caught:
                 call()
