@@ -156,25 +156,17 @@ static md_status count(md_context *context, const md_solver_job *job, md_system 
   return request->leave ? request->leave(request->user, state) : MD_OK;
 }
 
-/* What has been found goes to the caller. */
-static void hand_over(md_cg_state *state, const md_solver_request *request,
+/* What has been found goes to the caller; not `finite`: the solve met a number that is none. */
+static void hand_over(md_cg_state *state, const md_solver_request *request, bool finite,
                       md_solver_result *result) {
-  *result = state->result;
-  state->result = (md_solver_result){0};
-  result->iterations = state->iteration;
-  result->relative_residual = largest_of(result->residuals, state->n_rhs);
-  result->converged = result->relative_residual <= request->tolerance;
-}
-
-/* The same of a solve that met a number that is none. */
-static void hand_over_failure(md_cg_state *state, md_solver_result *result) {
   double *last = &state->result.history[state->iteration];
-  if (*last == 0.0) *last = NAN;
-  for (int r = 0; r < state->n_rhs; r++) state->result.residuals[r] = NAN;
   *result = state->result;
   state->result = (md_solver_result){0};
+  if (!finite && *last == 0.0) *last = NAN;
+  for (int r = 0; r < state->n_rhs && !finite; r++) result->residuals[r] = NAN;
   result->iterations = state->iteration;
-  result->relative_residual = NAN;
+  result->relative_residual = finite ? largest_of(result->residuals, state->n_rhs) : NAN;
+  result->converged = result->relative_residual <= request->tolerance;
 }
 
 md_status md_solver_operators(md_context *context, const md_gauge *gauge, const char *backend,
@@ -279,8 +271,8 @@ md_status md_solve(md_context *context, const md_solver_job *job, md_system *s,
   status = md_agree(context, status);
   if (status == MD_OK)
     status = md_counts(context) ? count(context, job, s, &state) : run(context, job, s, &state);
-  if (status == MD_UNREACHED) hand_over_failure(&state, result);
-  if (status == MD_OK) hand_over(&state, request, result);
+  if (status == MD_OK || status == MD_UNREACHED)
+    hand_over(&state, request, status == MD_OK, result);
   if (result->residuals) result->n_rhs = s->n_rhs;
   md_cg_state_destroy(&state);
   return status;

@@ -189,8 +189,7 @@ static md_status create(md_context *context, const char *path, md_new_file *file
                       old ? (there.st_mode & 0777) | 0600 : 0666);
     if (file->file < 0 && errno != EEXIST) break;
   }
-  if (file->file < 0) return md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %m", path);
-  if (!old && fstat(file->file, &there) != 0)
+  if (file->file < 0 || (!old && fstat(file->file, &there) != 0))
     return md_fail(context, MD_ENVIRONMENT, "%s cannot be created: %m", path);
   file->mode = there.st_mode & PERMISSIONS;
   return MD_OK;
@@ -401,10 +400,9 @@ typedef struct identity {
 /* *known: false where the folder is not there. */
 static md_status identify(md_context *context, const md_named_file *file, identity *of,
                           bool *known) {
-  static const char standard_output[] = "-";
   char target[PATH_MAX], folder[PATH_MAX];
   struct stat there;
-  const char *base = standard_output;
+  const char *base = "-";
   *known = true;
   if (is_stdout(file)) {
     there = (struct stat){0};
@@ -441,12 +439,8 @@ static md_status check_group(md_context *context, const md_named_file *files, co
   size_t out = 0;
   while (out < count && !is_output(&files[of[out].index])) out++;
   if (count < 2 || out == count) return MD_OK;
+  if (out == 0 && is_output(&files[of[1].index])) out = 1; /* the later one stands last */
   const md_named_file *output = &files[of[out].index], *other = &files[of[out == 0].index];
-  if (out == 0 && is_output(other)) { /* the later one stands last */
-    const md_named_file *first = output;
-    output = other;
-    other = first;
-  }
   const bool alike = strcmp(output->path, other->path) == 0;
   return md_fail(context, MD_INPUT,
                  "%s and %s must be different files, both are %s%s%s%s; give another name",

@@ -82,19 +82,16 @@ static bool is_other_format(const md_solve_options *o) {
 
 /* What quarks with four spins go without, and what only they allow. */
 static md_status check_spins(md_context *context, md_solve_options *o) {
-  const struct {
-    const char *name;
-    bool given;
-  } without[] = {{"source file", o->source.word == MD_WORD_FILE},
-                 {"output in another format than hdf5", is_other_format(o)}};
+  const char *without = o->source.word == MD_WORD_FILE ? "source file"
+                        : is_other_format(o)           ? "output in another format than hdf5"
+                                                       : NULL;
   o->source.spins = md_action_get(o->run.request.action)->spins;
   MD_TRY(md_physics_check_mass(context, "mass", o->run.request.action, o->mass));
   if (o->source.spins == 1) return MD_OK;
-  for (size_t i = 0; i < sizeof without / sizeof *without; i++)
-    if (without[i].given)
-      return md_fail(context, MD_INPUT,
-                     "--%s is for staggered actions, got --action %s; leave it out",
-                     without[i].name, o->run.physics.action);
+  if (without)
+    return md_fail(context, MD_INPUT,
+                   "--%s is for staggered actions, got --action %s; leave it out", without,
+                   o->run.physics.action);
   if (o->guess && md_action_get(o->run.request.action)->walls)
     return md_fail(context, MD_INPUT,
                    "--guess is not for --action %s: solutions have the quark, of all slices; leave "
@@ -200,8 +197,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
       "minidirac solve inputs/beta6.0_8x8x8x8.h5 --mass 0.05 --inner single --json solve.json"};
   MD_TRY(md_options_read(context, &text, options, COUNT, &o->run.common, argc, argv));
   if (o->run.common.help) return MD_OK;
-  MD_TRY(
-      md_options_need(context, options, COUNT, "force|format", o->output != NULL, "--output FILE"));
+  MD_TRY(md_options_need(context, options, COUNT, "force|format", o->output, "--output FILE"));
   MD_TRY(md_run_check(context, "solve", &o->run));
   MD_TRY(check_spins(context, o));
   MD_TRY(read_source_file(context, o));
