@@ -285,22 +285,12 @@ static md_status recover(mixed_cg *m) {
 }
 
 /* The partial solution and A times it, the change of the true residual to that in scratch, in the
- * old units: a new direction to deflate with; zero after some updates in vain, which find noise
- * that would grow from update to update. state->r, the old residual, is overwritten. */
+ * old units: a new direction to deflate with. state->r, the old residual, is overwritten. */
 static md_status deflate_more(void *user) {
   mixed_cg *m = user;
   md_deflation *d = &m->deflation;
-  md_field *w = &d->w[d->count], *a_w = &d->a_w[d->count];
-  double of[MD_MAX_RHS], none[MD_MAX_RHS] = {0};
-  bool all = true;
-  for (int r = 0; r < m->state->n_rhs; r++) {
-    of[r] = m->outer.in_vain[r] < MD_UPDATES_SOME_IN_VAIN ? 1.0 : 0.0;
-    all = all && of[r] == 1.0;
-  }
-  MD_TRY(md_outer_change(&m->outer, true, a_w));
-  md_linear_copy(w, &m->x);
-  if (!all) md_linear_axpby(of, w, none, w);
-  if (!all) md_linear_axpby(of, a_w, none, a_w);
+  MD_TRY(md_outer_change(&m->outer, true, &d->a_w[d->count]));
+  md_linear_copy(&d->w[d->count], &m->x);
   return md_deflation_insert(m->context, d);
 }
 

@@ -60,7 +60,7 @@ void md_outer_take_units(md_outer *o, bool rest) {
   for (int k = 0; k < o->state->n_rhs; k++) {
     o->unit[k] = sqrt(o->state->r_norm2[k]);
     o->done[k] = o->unit[k] <= md_cg_limit(o->request, o->state, k) ||
-                 (rest && o->in_vain[k] >= MD_UPDATES_MOST_IN_VAIN);
+                 (rest && o->in_vain[k] >= MD_UPDATES_AT_ROUNDING);
   }
 }
 
@@ -141,6 +141,22 @@ static md_status project(md_outer *o) {
   return true_residual(o, NULL);
 }
 
+/* Which right-hand sides are as near as the rounding of A x lets them come: what updates find there
+ * is noise. */
+static md_status count_rounding(md_outer *o) {
+  const md_cg_state *s = o->state;
+  double norm2[MD_MAX_RHS];
+  bool any = false;
+  for (int r = 0; r < s->n_rhs; r++) any = any || o->in_vain[r] >= MD_UPDATES_FEW_IN_VAIN;
+  if (!any) return MD_OK;
+  MD_TRY(md_linear_norm2(o->context, &s->x, NULL, norm2));
+  for (int r = 0; r < s->n_rhs; r++)
+    if (o->in_vain[r] >= MD_UPDATES_FEW_IN_VAIN &&
+        md_update_is_rounding(sqrt(s->r_norm2[r]), o->a->most, sqrt(norm2[r])))
+      o->in_vain[r] = MD_UPDATES_AT_ROUNDING;
+  return MD_OK;
+}
+
 /* state->r becomes the new residual. */
 static md_status take(md_outer *o) {
   md_cg_state *s = o->state;
@@ -156,7 +172,7 @@ static md_status take(md_outer *o) {
     o->best[r] = fmin(o->best[r], now);
   }
   s->result.updates++;
-  return MD_OK;
+  return count_rounding(o);
 }
 
 md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(void *user),

@@ -54,6 +54,17 @@ done
 
 refuses 1 'must be at most 1e-17, stalled at [0-9.]*e-1[456] after .*, or leave out --inner$' 1 solve --tol 1e-17 --max-iter 20000 \
   --lattice "$own_lattice" --mass 0.1 --inner single
+# Deflation neither makes noise grow at the limit of double, with many right-hand sides on a light
+# lattice, nor a direction that is none where a free field has few eigenvalues.
+on 1 generate --dims 4x4x4x8 --beta 5.7 --sweeps 10 --seed 3 -o "$work/light.h5" --quiet || complain "light links: exit $?"
+for inner in "single --mass 0.003" "half --mass 0.001"; do # shellcheck disable=SC2086
+  refuses 1 'must be at most 1e-13, stalled at [0-9.]*e-1[23] after' 1 solve "$work/light.h5" --inner $inner \
+    --source random:1 --rhs 16 --tol 1e-13
+done
+on 1 generate --dims 4x4x4x4 --start cold -o "$work/cold.h5" --quiet || complain "cold links: exit $?"
+for inner in single half bf16; do
+  on 1 solve "$work/cold.h5" --mass 0.05 --inner $inner --max-iter 40 --quiet || complain "free field, $inner: exit $?"
+done
 refuses 1 'true residual must be at most 1e-10, stalled at .*--inner' 1 solve --lattice "$own_lattice" \
   --mass 0.1 --precision half
 refuses 2 'inner needs --precision double.*got single' 2 solve --lattice "$own_lattice" \
