@@ -43,7 +43,7 @@ for key in plaquette polyakov_loop; do
   grep -q "\"$key\"" sp.json && cmp <(grep "\"$key\"" sp.json) <(grep "\"$key\"" spi.json) ||
     { echo "$key is not that of the file"; failures=$((failures + 1)); }
 done
-expect 2 'must be those of the lattice' --from one.lime --dims 4x4x4x4 --sweeps 1 -o x.h5
+expect 2 'must be those of one.lime, 4x4x4x8' --from one.lime --dims 4x4x4x4 --sweeps 1 -o x.h5
 expect 2 'no_such_file' --from no_such_file --sweeps 1 -o x.h5
 expect 2 'even' --dims 4x4x5x8 -o x.h5
 expect 2 'even' --dims 4x4x1x8 -o x.h5

@@ -39,7 +39,7 @@ for command in 'solve fat.milc --mass 0.1' 'measure --lattices fat.milc --masses
   refuses 2 'links of 12 reals must be in SU.3. within 0.0001, their largest deviation is .*; use --reconstruct 18' 2 \
     $command --reconstruct 12 --quiet
   for with in '--inner fixed' '--precision fixed --tol 1e-2'; do
-    refuses 2 'links in fixed must be in SU.3. within 0.0001, their largest deviation is .*; use half' 1 $command $with --quiet
+    refuses 2 'links in fixed must be in SU.3. within 0.0001, their largest deviation is .*; use half' 2 $command $with --quiet
   done
 done
 

@@ -221,8 +221,8 @@ on 1 info x.h5 --quiet --json i.json && on 1 info part.h5 --quiet --json part.js
 refuses 2 'a file of links is needed, the content of this one is: vectors' 1 solve x.lime --mass 1
 refuses 2 'a file of links is needed, the content of this one is: modes' 1 solve m6.h5 --mass 1
 refuses 2 'must hold colour vectors, its content is: links' 2 $s --source file:a.h5
-on 1 generate --dims 4x4x4x4 --output small.h5 --quiet
-refuses 2 'is of a 4x4x4x8 lattice, needed is one of 4x4x4x4' 1 solve small.h5 --mass 0.2 --source file:x.h5
+on 1 generate --dims 4x4x4x4 --output cube.h5 --quiet
+refuses 2 'is of a 4x4x4x8 lattice, needed is one of 4x4x4x4' 1 solve cube.h5 --mass 0.2 --source file:x.h5
 refuses 2 'SOURCE|source must be' 1 $s --source file:
 refuses 2 'output and --source must be different files|--source and --output must be different files' 1 $s --source file:x.lime --output x.lime --force
 refuses 2 'has 3 right-hand sides, got --rhs 2' 1 $s --source file:x.lime --rhs 2
