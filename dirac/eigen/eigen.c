@@ -213,7 +213,7 @@ static md_status look(search *s) {
     for (int i = 0; i < r->modes; i++) worst = fmax(worst, r->residuals[i]);
     if (s->request->observe) s->request->observe(s->request->user, r, worst);
     const bool moves = choose_window(s, &next), ends = !moves && r->below == s->request->modes;
-    s->checking = s->checking && ends;
+    s->checking = s->checking && (ends || (!moves && unchanged(s)));
     if (r->interrupted || r->restarts == s->request->max_restarts) {
       r->converged = s->checking && unchanged(s);
       break;

@@ -188,6 +188,21 @@ md_status md_deflation_project(md_context *context, const md_deflation *d, md_fi
   return MD_OK;
 }
 
+bool md_deflation_forget(md_deflation *d, const bool *of) {
+  double keep[MD_MAX_RHS];
+  bool any = false;
+  for (int r = 0; r < d->n_rhs; r++) {
+    keep[r] = of[r] ? 0.0 : 1.0;
+    for (int i = 0; of[r] && i < d->count; i++) any = any || creal(d->gram[r][i][i]) != 0.0;
+    if (of[r]) memset(d->gram[r], 0, sizeof d->gram[r]);
+  }
+  for (int i = 0; any && i < d->count; i++) {
+    md_linear_axpby(keep, &d->w[i], none, &d->w[i]);
+    md_linear_axpby(keep, &d->a_w[i], none, &d->a_w[i]);
+  }
+  return any;
+}
+
 md_status md_block_deflation_create(md_context *context, const md_geometry *geometry,
                                     const md_field_shape *shape, md_block *block,
                                     md_block_deflation *d) {

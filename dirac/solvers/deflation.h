@@ -39,6 +39,9 @@ md_status md_deflation_insert(md_context *context, md_deflation *deflation);
 md_status md_deflation_project(md_context *context, const md_deflation *deflation, md_field *r,
                                md_field *x);
 
+/* Forgets the directions of some right-hand sides; whether they had any. Local. */
+bool md_deflation_forget(md_deflation *deflation, const bool *of);
+
 /* Blocks W_k of directions with A W_k of a Hermitian positive A, W_k^H A W_k = 1: the partial
  * solutions that mixed block CG meets on its way. It projects all columns of its residual on them:
  * what rounding brings back of the eigenvectors that they have solved for is taken out at once

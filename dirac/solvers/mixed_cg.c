@@ -12,6 +12,7 @@
 /* <p, r> is |r|^2 up to this share of it after an update that deflates: 0.3 where iterations go
  * well, more where they have spanned the whole space of a free field. */
 #define MOST_ALONG 0.5
+#define MOST_RAISED 4.0 /* |r| by a projection: less than 3 where iterations go well */
 
 typedef struct mixed_cg {
   md_outer outer;
@@ -248,18 +249,33 @@ static md_status begin_steps(mixed_cg *m) {
   return md_cg_steps_begin(m->context, m->steps, m->outer.norm2, m->outer.done);
 }
 
-/* The inner r = r of the system / |r|, zero where nothing is left to do. */
+/* Whether a projection raises |r| of right-hand sides with four spins, whose directions are then
+ * forgotten: they are rounding, as where they have spanned the whole space, and what they add to
+ * the solution would grow from update to update. (Without spin a plateau of |r| has such raises.)
+ */
+static bool forget(mixed_cg *m) {
+  bool raised[MD_MAX_RHS];
+  if (!m->deflates || !m->outer.a->factor) return false;
+  for (int r = 0; r < m->state->n_rhs; r++)
+    raised[r] = !(m->outer.norm2[r] <= MOST_RAISED * MOST_RAISED);
+  return md_deflation_forget(&m->deflation, raised);
+}
+
+/* The inner r = r of the system / |r|, zero where nothing is left to do, less what the directions
+ * have of it, which goes into x. */
 static md_status hand_down(mixed_cg *m) {
   double one[MD_MAX_RHS];
   for (int r = 0; r < m->state->n_rhs; r++) one[r] = 1.0;
   /* Projections need it in single; a slot that only insertions use has room. */
   md_field *r = m->deflates && m->narrow ? &m->deflation.w[m->deflation.kept] : &m->r;
-  MD_TRY(md_outer_hand_down(&m->outer, true, r));
-  md_linear_zero(&m->x);
   m->lacking = 0;
-  if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, r, &m->x));
-  if (r != &m->r) MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->r, r)));
-  MD_TRY(md_linear_norm2(m->context, &m->r, one, m->outer.norm2));
+  do {
+    MD_TRY(md_outer_hand_down(&m->outer, true, r));
+    md_linear_zero(&m->x);
+    if (m->deflates) MD_TRY(md_deflation_project(m->context, &m->deflation, r, &m->x));
+    if (r != &m->r) MD_TRY(md_agree(m->context, md_field_convert(m->context, &m->r, r)));
+    MD_TRY(md_linear_norm2(m->context, &m->r, one, m->outer.norm2));
+  } while (forget(m));
   md_outer_go_on(&m->outer);
   return MD_OK;
 }

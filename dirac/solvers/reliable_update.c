@@ -167,7 +167,6 @@ static md_status take(md_outer *o) {
                      "the residual must be finite, got %g in iteration %d of right-hand side %d",
                      s->r_norm2[r], s->iteration, r);
     const double now = sqrt(s->r_norm2[r]);
-    if (o->projected) o->best[r] = INFINITY; /* rounded modes leave more behind in high ones */
     if (!o->early) o->in_vain[r] = md_update_is_vain(now, o->best[r]) ? o->in_vain[r] + 1 : 0;
     o->best[r] = fmin(o->best[r], now);
   }

@@ -65,6 +65,14 @@ on 1 generate --dims 4x4x4x4 --start cold -o "$work/cold.h5" --quiet || complain
 for inner in single half bf16; do
   on 1 solve "$work/cold.h5" --mass 0.05 --inner $inner --max-iter 40 --quiet || complain "free field, $inner: exit $?"
 done
+# The same with four spins, and at the limit of double with modes.
+on 1 generate --dims 2x2x2x2 --start cold -o "$work/tiny.h5" --quiet || complain "tiny links: exit $?"
+on 1 solve "$work/tiny.h5" --action wilson --mass 0.03 --boundary periodic --source wall:0 --inner half --quiet ||
+  complain "free Wilson quark: exit $?"
+on 1 generate --dims 4x4x4x4 --beta 5.0 --seed 2 --sweeps 12 -o "$work/strong.h5" --quiet &&
+  on 1 eigen "$work/strong.h5" --action asqtad --modes 8 --output "$work/modes.h5" --quiet || complain "modes: exit $?"
+refuses 1 'must be at most 1e-12, stalled at [0-9.]*e-11 after' 1 solve "$work/strong.h5" --action asqtad --mass 1e-4 \
+  --source colour:2,53 --rhs 2 --tol 1e-12 --inner half --deflate "$work/modes.h5"
 refuses 1 'true residual must be at most 1e-10, stalled at .*--inner' 1 solve --lattice "$own_lattice" \
   --mass 0.1 --precision half
 refuses 2 'inner needs --precision double.*got single' 2 solve --lattice "$own_lattice" \
