@@ -39,6 +39,10 @@ md_status md_deflation_insert(md_context *context, md_deflation *deflation);
 md_status md_deflation_project(md_context *context, const md_deflation *deflation, md_field *r,
                                md_field *x);
 
+/* A projection that raises |r| of some right-hand side by more than this is none any more: its
+ * directions are combinations of single-precision vectors that nearly cancel, as where they have
+ * spanned the whole space. What it adds to the solution would grow from update to update. */
+#define MD_DEFLATION_RAISES 4.0
 /* Forgets the directions of some right-hand sides; whether they had any. Local. */
 bool md_deflation_forget(md_deflation *deflation, const bool *of);
 

@@ -10,10 +10,6 @@
 /* |r| of some right-hand side has fallen by this much: each update gives a block to deflate with.
  * docs/solvers.md says why. */
 #define UPDATE_FACTOR 0.35
-/* A projection that raises |r| of some right-hand side by more than this is none any more: the
- * directions are combinations of single-precision vectors that nearly cancel, as where blocks have
- * spanned the whole space. What it adds to the solution would grow from update to update. */
-#define PROJECTION_RAISES 4.0
 
 typedef struct mixed_block {
   md_outer outer;
@@ -79,7 +75,7 @@ static void go_on(mixed_block *m) {
 /* rest = the true residual in units of its norm, less what the deflation space has of it, which
  * goes into x. */
 static md_status project(mixed_block *m) {
-  const double most = PROJECTION_RAISES * PROJECTION_RAISES;
+  const double most = MD_DEFLATION_RAISES * MD_DEFLATION_RAISES;
   double norm2[MD_MAX_RHS];
   md_linear_zero(&m->x);
   MD_TRY(md_outer_hand_down(&m->outer, false, m->rest));
@@ -182,7 +178,7 @@ static void set_rules(mixed_block *m) {
   /* The error in the norm of A falls, |A|^-1/2 |r| <= |error| <= |A^-1|^1/2 |r|: |r|^2 may grow by
    * the whole condition number. */
   const double whole = md_update_kappa(a->least, a->most - a->least);
-  m->most_norm2 = PROJECTION_RAISES * PROJECTION_RAISES * whole;
+  m->most_norm2 = MD_DEFLATION_RAISES * MD_DEFLATION_RAISES * whole;
 }
 
 static md_status iterate(mixed_block *m) {

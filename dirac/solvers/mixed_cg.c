@@ -12,7 +12,6 @@
 /* <p, r> is |r|^2 up to this share of it after an update that deflates: 0.3 where iterations go
  * well, more where they have spanned the whole space of a free field. */
 #define MOST_ALONG 0.5
-#define MOST_RAISED 4.0 /* |r| by a projection: less than 3 where iterations go well */
 
 typedef struct mixed_cg {
   md_outer outer;
@@ -249,15 +248,13 @@ static md_status begin_steps(mixed_cg *m) {
   return md_cg_steps_begin(m->context, m->steps, m->outer.norm2, m->outer.done);
 }
 
-/* Whether a projection raises |r| of right-hand sides with four spins, whose directions are then
- * forgotten: they are rounding, as where they have spanned the whole space, and what they add to
- * the solution would grow from update to update. (Without spin a plateau of |r| has such raises.)
- */
+/* Whether a projection misleads right-hand sides, whose directions are then forgotten. Of four
+ * spins alone: without, plateaus of |r| have such raises too, and need their directions. */
 static bool forget(mixed_cg *m) {
   bool raised[MD_MAX_RHS];
   if (!m->deflates || !m->outer.a->factor) return false;
   for (int r = 0; r < m->state->n_rhs; r++)
-    raised[r] = !(m->outer.norm2[r] <= MOST_RAISED * MOST_RAISED);
+    raised[r] = !(m->outer.norm2[r] <= MD_DEFLATION_RAISES * MD_DEFLATION_RAISES);
   return md_deflation_forget(&m->deflation, raised);
 }
 

@@ -81,9 +81,9 @@ static inline bool md_update_is_vain(double now, double best) {
 }
 enum { MD_UPDATES_FEW_IN_VAIN = 3, MD_UPDATES_MOST_IN_VAIN = 10 };
 
-/* Whether |r| = |s - A x| of norms that were taken in double is rounding alone, a quarter of this
- * bound or less (measured: 0.06 to 0.33 of it, all actions). After a few updates in vain such a
- * right-hand side counts as one of so many. */
+/* Whether |r| = |s - A x| in double may be rounding alone, which is 0.06 to 0.33 of this bound in
+ * all actions, as measured. After a few updates in vain such a right-hand side counts as one of
+ * MD_UPDATES_AT_ROUNDING. */
 static inline bool md_update_is_rounding(double r, double most, double x) {
   return r <= 0x1p-53 * most * x;
 }
@@ -146,12 +146,11 @@ typedef struct md_outer {
 md_status md_outer_create(md_outer *o, double roundoff);
 void md_outer_destroy(md_outer *o);
 
-/* unit and done from state->r_norm2; if `rest` right-hand sides at rounding are done. Local.
- */
+/* unit and done from state->r_norm2; right-hand sides at rounding are done if `rest`. Local. */
 void md_outer_take_units(md_outer *o, bool rest);
 /* The same, and r = r of the system / |r|; zero where it is done if `rest`, else only where |r| is.
- * The factor is applied in double: right-hand sides
- * of one 16-bit field then share their sites' scales fairly. Collective. */
+ * The factor is applied in double: right-hand sides of one 16-bit field then share their sites'
+ * scales fairly. Collective. */
 md_status md_outer_hand_down(md_outer *o, bool rest, md_field *r);
 
 /* Notes a restart from the present solution, MD_UNREACHED for the second one in a row. `rule`: what
