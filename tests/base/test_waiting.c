@@ -50,17 +50,18 @@ static void this_machine(void **state) {
   assert_true(cores.quota >= 1 && cores.ranks >= 1);
 }
 
-/* Every second core of all: more than the text holds, which ends with a whole number. */
+/* Every second core of all, beside those of OpenMP's places: more than the text holds, which ends
+ * with a whole number. */
 static void long_lists_end_with_a_core(void **state) {
   char text[MD_CORES_BYTES];
-  int commas = 0;
   (void)state;
   every_second = true;
   md_cores_list(text);
   every_second = false;
-  for (const char *c = text; *c; c++) commas += *c == ',';
   assert_in_range(strlen(text), MD_CORES_BYTES - 5, MD_CORES_BYTES - 1);
-  assert_int_equal(atoi(strrchr(text, ',') + 1), 2 * commas);
+  char *last = strrchr(text, ',');
+  *last = '\0';
+  assert_int_equal(atoi(last + 1), atoi(strrchr(text, ',') + 1) + 2);
 }
 
 int main(void) {
