@@ -7,6 +7,7 @@
 #include "commands.h"
 #include "md_version.h"
 
+#include <errno.h>
 #include <signal.h>
 #include <stdio.h>
 #include <string.h>
@@ -111,8 +112,10 @@ int main(int argc, char **argv) {
   context.give_up = give_up;
   if (status == MD_OK) status = md_arguments_check(&context, argc, argv);
   if (status == MD_OK) status = run_command(&context, argc, argv);
+  errno = 0; /* of an earlier line that failed nothing but the mark is left */
   if (status == MD_OK && context.rank == 0 && (fflush(stdout) != 0 || ferror(stdout)))
-    status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %m");
+    status = md_fail(&context, MD_ENVIRONMENT, "standard output cannot be written: %s",
+                     errno != 0 ? strerror(errno) : "earlier lines of it are lost");
   status = md_agree_last(&context, status);
   if (context.progress.drawn) fputs(MD_PROGRESS_CLEAR, stderr);
   if (status != MD_OK && context.rank == 0)

@@ -83,6 +83,8 @@ refuses 2 "json must be a file, but /dev/full is a device; '-' is standard outpu
 on 1 $s --json - 2>"$work/err" >/dev/full
 [ $? = 3 ] || complain "a full standard output: not exit 3"
 grep -q 'standard output cannot be written: No space left' "$work/err" || complain "$(cat "$work/err")"
+on 1 $s --json "$work/full.json" 2>"$work/err" >/dev/full
+grep -qE 'standard output cannot be written: (No space left|earlier lines of it are lost)' "$work/err" || complain "a full standard output, a report: $(cat "$work/err")"
 # So are standard descriptors that are closed, and what a library opens does not get their numbers.
 on 1 info "$lattice" --json - 2>"$work/err" <&- >&-
 [ $? = 3 ] || complain "a closed standard output: not exit 3"
