@@ -195,6 +195,12 @@ md_status md_validate_solver(md_context *context, md_validate_run *run, const ch
     md_solver_result_free(&result);
     status = MD_OK;
   }
+  if (status == MD_OK && !md_counts(context) && !exact && !result.converged && !result.stalled &&
+      result.iterations >= how.max_iterations)
+    md_warn(context,
+            "the solve that others are compared with must reach %g, got %.3e after %d iterations; "
+            "raise --max-iter",
+            how.tolerance, result.relative_residual, result.iterations);
   if (status == MD_OK && !md_counts(context))
     add_row(context, run, &dirac, inner, &result, exact ? exact : correlator, correlator);
   md_progress_stop(&watch.progress);

@@ -215,11 +215,12 @@ static md_status check_operators(md_context *context, md_validate_run *run) {
   if (*absent) return md_fail(context, MD_ENVIRONMENT, "%s", absent);
   return md_fail(context, MD_INPUT,
                  "no backend of this build serves --backend %s --packing %s --precision %s "
-                 "--reconstruct %s%s%s%s%s%s",
+                 "--reconstruct %s%s%s%s%s%s%s",
                  o->run.backend, o->run.packing, o->run.precision, o->run.reconstruct,
                  why ? ": " : "", why ? why : "", transport ? "; transport " : "",
                  transport ? transport : "",
-                 transport ? " carries no fields of the others, leave --transport out" : "");
+                 transport ? " carries no fields of the others, leave --transport out" : "",
+                 why || transport ? "" : "; leave one of them out");
 }
 
 /* The packing for solves: the one of --packing, or the first that serves. */

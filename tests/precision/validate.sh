@@ -13,8 +13,9 @@ if [ -f "$shared" ]; then
 else
   left_out lattices_of_another_code
 fi
-on 1 validate --lattice "$source_dir/inputs/beta5.9_6x4x8x10.nersc" --backend cpu_simd --max-iter 5 --quiet --json "$work/single.json" ||
+on 1 validate --lattice "$source_dir/inputs/beta5.9_6x4x8x10.nersc" --backend cpu_simd --max-iter 5 --quiet --json "$work/single.json" 2>"$work/err" ||
   complain "lattice in single precision: exit $?"
+grep -q 'must reach 1e-12, got .* after 5 iterations; raise --max-iter' "$work/err" || complain "a reference cut short: $(cat "$work/err")"
 
 for ranks in 1 2; do
   on $ranks validate --lattice "$lattice" --max-iter 400 --quiet --json "$work/$ranks.json" \
@@ -44,7 +45,7 @@ for k in reachable_residual correlator_percent unitarity_deviation histogram; do
 done
 
 refuses 2 'validate needs --lattice' 1 validate
-refuses 2 'no backend of this build serves --backend cpu_ref .*--precision half' 2 validate --lattice "$lattice" \
+refuses 2 'no backend of this build serves --backend cpu_ref .*--precision half.*; leave one of them out' 2 validate --lattice "$lattice" \
   --backend cpu_ref --precision half
 # Where only a device serves, it is what is missing; without its code, the build or the transport.
 for only in "--reconstruct 8" "--transport staged"; do
