@@ -124,8 +124,8 @@ md_status md_source_read(md_context *context, const md_source *source, md_field 
 
 md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command) {
   if (source->word != MD_WORD_FILE) return MD_OK;
-  return md_fail(context, MD_INPUT, "%s takes no source of a file, got '%.200s'", command,
-                 source->text);
+  return md_fail(context, MD_INPUT, "%s takes no source of a file, got '%.200s'; use solve",
+                 command, source->text);
 }
 
 static md_status check_place(md_context *context, const md_source *source, int d, int place,

@@ -226,7 +226,7 @@ refuses 2 'is of a 4x4x4x8 lattice, needed is one of 4x4x4x4' 1 solve cube.h5 --
 refuses 2 'SOURCE|source must be' 1 $s --source file:
 refuses 2 'output and --source must be different files|--source and --output must be different files' 1 $s --source file:x.lime --output x.lime --force
 refuses 2 'has 3 right-hand sides, got --rhs 2' 1 $s --source file:x.lime --rhs 2
-refuses 2 'takes no source of a file' 1 measure --lattices a.h5 --masses 1 --sources file:x.lime --output y.h5
+refuses 2 'takes no source of a file, got .*; use solve' 1 measure --lattices a.h5 --masses 1 --sources file:x.lime --output y.h5
 refuses 2 'milc files hold 3 solutions' 1 solve none.h5 --mass 1 --source random:1 --rhs 2 --output y.milc
 refuses 2 'milc files hold 3 solutions.*got 6 modes' 1 eigen none.h5 --modes 6 --output y.milc
 refuses 2 'quda files hold modes' 1 solve none.h5 --mass 1 --output y.quda
