@@ -17,6 +17,8 @@ def _means(values: np.ndarray, width: int) -> np.ndarray:
     count, width = len(values), argument("width", width, c_int)
     if width < 1:
         raise InputError(f"width must be 1 or more, got {width}; give the number of lattices in a bin")
+    if count == 0:
+        raise InputError("values must be of one lattice or more, got none")
     bins = max(1, count // width)
     edges = [b * count // bins for b in range(bins + 1)]
     return np.array([np.delete(values, slice(a, b), axis=0).mean(axis=0) for a, b in zip(edges, edges[1:])
@@ -29,8 +31,8 @@ def jackknife(values: Any, function: Optional[Callable[[np.ndarray], Any]] = Non
     after the other; without a function, of the mean itself."""
     values = numbers(values, "values", float)
     function = function or (lambda mean: mean)
-    value = numbers(function(values.mean(axis=0)), "a function of means", float)
     samples = np.array([function(mean) for mean in _means(values, width)])
+    value = numbers(function(values.mean(axis=0)), "a function of means", float)
     if len(samples) < 2:
         return value, np.full_like(value, np.nan)
     squares = ((samples - samples.mean(axis=0)) ** 2).sum(axis=0)
@@ -155,6 +157,7 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
     samples, last = _means(folded, width), extent // 2
     bins = len(samples)
     covariance = np.atleast_2d(np.cov(samples.T, bias=True)) * (bins - 1) if bins > 1 else None
+    advice = " or correlated=False" if correlated else ""
     tried = []
     ranges = [(first, last) for first in np.arange(1, last - 1)]
     if range is not None:
@@ -166,12 +169,12 @@ def fit_mass(correlators: Any, range: Optional[Tuple[int, int]] = None, width: i
             if range is None:
                 continue
             raise InputError(f"a {'correlated ' if correlated else ''}fit of {len(t)} slices needs {needed} bins or "
-                             f"more, got {bins or 1}; take more lattices, fewer slices or correlated=False")
+                             f"more, got {bins or 1}; take more lattices, a smaller width{advice}")
         weight = _weight(covariance[np.ix_(t, t)], bins, correlated)
         tried.append((_cosh(folded.mean(axis=0)[t], t, extent, weight), t, weight))
     if not tried:
         raise InputError(f"a fit without a range needs 3 slices and {8 if correlated else 2} bins or more, "
-                         f"got {last} and {bins or 1}; take more lattices, or correlated=False")
+                         f"got {last} and {bins or 1}; take more lattices, a smaller width{advice}")
     (mass, amplitude, chi2), t, weight = min(tried, key=lambda fit: fit[0][2] - 2 * len(fit[1]))
     if not 1.001 * LEAST_MASS < mass < 0.999 * MOST_MASS:  # but for rounding
         raise InputError(f"the mass of a fit must lie between {LEAST_MASS:g} and {MOST_MASS:g}, got none there at "

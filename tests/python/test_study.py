@@ -148,6 +148,8 @@ class Studies(unittest.TestCase):
                      lambda: md.autocorrelation_time(loops), lambda: md.jackknife(["a"])):
             with self.assertRaisesRegex(md.InputError, r"must be real numbers, got .*; take \.real"):
                 call()
+        with self.assertRaisesRegex(md.InputError, "one lattice or more"):
+            md.jackknife([])
         with self.assertRaisesRegex(md.InputError, "shape"):
             md.effective_mass(np.ones((4, 8)))
         with self.assertRaisesRegex(md.InputError, "shape"):
