@@ -60,7 +60,7 @@ refuses 2 "does not know the key 'print-config'" 1 solve --config <(echo 'print-
 said() {
   local file=$1 pattern missing=
   shift
-  for _ in $(seq 300); do
+  for _ in $(seq 600); do
     missing=
     for pattern in "$@"; do grep -qE "$pattern" "$file" 2>/dev/null || missing=$pattern; done
     [ -z "$missing" ] && return 0
