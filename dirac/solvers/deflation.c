@@ -127,8 +127,12 @@ static void reflect_gram(int n, double complex gram[MOST][MOST], const double co
     for (int j = 0; j < n; j++) gram[i][j] -= 2.0 * column[i] * conj(v[j]);
 }
 
-/* The last direction becomes conjugate to the others and of unit A-norm; its norm is not above
- * size[rhs]. */
+/* What is left of a direction beside the others, by its A-norm squared: below that it is rounding,
+ * of half too, which a projection would take for a direction. */
+static const double LEAST_LEFT = 0x1p-30;
+
+/* The last direction becomes conjugate to the others and of unit A-norm, or zero where it lies
+ * among them; its norm is not above size[rhs]. */
 static md_status orthonormalise(md_context *context, md_deflation *d, double *size) {
   md_field *w = &d->w[d->count], *a_w = &d->a_w[d->count];
   coefficients h[MOST];
@@ -141,8 +145,12 @@ static md_status orthonormalise(md_context *context, md_deflation *d, double *si
   add(-1.0, d->count, h, d->a_w, a_w);
   MD_TRY(md_linear_dot(context, w, a_w, NULL, norm2));
   for (int r = 0; r < d->n_rhs; r++) {
-    scale[r] = norm2[r] > 0.0 && isfinite(norm2[r]) ? 1.0 / sqrt(norm2[r]) : 0.0;
-    for (int i = 0; i < d->count; i++) size[r] += cabs(h[i][r]) * sqrt(creal(d->gram[r][i][i]));
+    double whole = norm2[r];
+    for (int i = 0; i < d->count; i++) {
+      whole += creal(h[i][r] * conj(h[i][r]));
+      size[r] += cabs(h[i][r]) * sqrt(creal(d->gram[r][i][i]));
+    }
+    scale[r] = norm2[r] > LEAST_LEFT * whole && isfinite(norm2[r]) ? 1.0 / sqrt(norm2[r]) : 0.0;
     size[r] *= scale[r];
   }
   md_linear_axpby(scale, w, none, w);

@@ -363,9 +363,11 @@ static md_status update(mixed_cg *m) {
 
 /* alpha and the new r, |r|^2, beta; false when a sum is not what it must be. */
 static md_status step(mixed_cg *m, bool *sound) {
+  bool rests[MD_MAX_RHS]; /* so does what a projection left nothing of, until the next update */
   memcpy(m->before, m->outer.norm2, sizeof m->before);
-  MD_TRY(md_cg_step_take(m->context, m->inner, m->outer.done, m->before, m->flexible, &m->r, &m->p,
-                         &m->a_p, &m->step));
+  for (int r = 0; r < m->state->n_rhs; r++) rests[r] = m->outer.done[r] || m->before[r] == 0.0;
+  MD_TRY(md_cg_step_take(m->context, m->inner, rests, m->before, m->flexible, &m->r, &m->p, &m->a_p,
+                         &m->step));
   *sound = m->step.broken < 0;
   if (*sound) memcpy(m->outer.norm2, m->step.norm2, sizeof m->outer.norm2);
   return MD_OK;

@@ -187,12 +187,13 @@ md_status md_outer_update(md_outer *o, const md_field *y, md_status (*deflate)(v
 bool md_outer_at_end(const md_outer *o) {
   md_cg_state *s = o->state;
   bool all = true;
-  s->result.stalled = false;
+  s->result.stalled = s->result.at_rounding = false;
   for (int r = 0; r < s->n_rhs; r++) {
     const bool stalled =
         o->in_vain[r] >= MD_UPDATES_MOST_IN_VAIN && !(o->unit[r] <= md_cg_limit(o->request, s, r));
     all = all && (o->done[r] || stalled);
     s->result.stalled = s->result.stalled || stalled;
+    if (stalled && o->in_vain[r] >= MD_UPDATES_AT_ROUNDING) s->result.at_rounding = true;
   }
   s->result.stalled = s->result.stalled && all;
   return all || s->iteration >= s->most || (s->result.interrupted && o->since == 0);

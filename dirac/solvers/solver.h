@@ -31,6 +31,7 @@ typedef struct md_solver_result {
   int restarts;     /* times that its inner solver met NaN or Inf and began again */
   int block_rank;   /* of block CG: fewest independent columns of a residual, 0 aside; else 0 */
   bool stalled;     /* ended because updates no longer lowered the true residual */
+  bool at_rounding; /* stalled where double can no more, so that no wider precision helps */
   bool interrupted; /* ended early by a signal */
   md_solver_choice choice;
   double seconds; /* in the solver, set-up of the source and residual included */

@@ -233,7 +233,8 @@ static md_status unreached(md_context *context, const md_solve_run *run) {
         o->tolerance, ran_out ? "got" : "stalled at", r->relative_residual, r->iterations,
         md_plural(r->iterations), ran_out ? "--max-iter or " : "",
         ran_out && run->states > 0 && !run->checkpoint_message[0] ? " and add --resume" : "",
-        o->how.by->direct                       ? ", or take --solver cg"
+        r->at_rounding                          ? ""
+        : o->how.by->direct                     ? ", or take --solver cg"
         : o->run.request.precision == MD_DOUBLE ? ""
         : !o->run.mixed                         ? ", or use --precision double with --inner"
         : o->run.request.precision == MD_SINGLE ? ", or leave out --inner"
