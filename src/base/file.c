@@ -328,7 +328,7 @@ static bool is_stdout(const md_named_file *file) {
 }
 
 bool md_begins_as_report(const char *head) {
-  const size_t line = strspn(head, "abcdefghijklmnopqrstuvwxyz0123456789_,");
+  const size_t line = strspn(head, "abcdefghijklmnopqrstuvwxyz0123456789_,LM");
   return head[0] == '{' || (line > 0 && head[line] == '\n' && memchr(head, ',', line));
 }
 
