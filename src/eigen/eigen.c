@@ -41,14 +41,16 @@ static md_modes_label label_of(const search *r) {
 
 /* Without --block: what the backend that will be taken serves best. */
 static void choose_block(md_context *context, search *r) {
-  enum { ON_DEVICE = 16 };
+  enum { MANY = 16 };
   const md_backend *found;
-  md_backend_request many = r->run.request;
-  many.n_rhs = ON_DEVICE;
+  md_backend_request many = r->run.request, one = many;
+  many.n_rhs = MANY;
+  one.n_rhs = 1;
   const bool device =
       md_backend_find(context, r->run.backend, &many, &found) == MD_OK && found->space == MD_DEVICE;
+  const bool alone = !device && md_backend_find(context, r->run.backend, &one, &found) == MD_OK;
   r->run.request.pads = false; /* every vector of a block is one of the search */
-  r->run.request.n_rhs = r->block > 0 ? (int)r->block : device ? ON_DEVICE : 1;
+  r->run.request.n_rhs = r->block > 0 ? (int)r->block : alone ? 1 : MANY;
 }
 
 static md_status set_up(md_context *context, search *r) {

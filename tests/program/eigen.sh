@@ -66,6 +66,7 @@ refuses 2 'needs --modes' 1 eigen "$lattice"
 refuses 2 'needs --lattice LATTICE, with or without the flag' 1 eigen --modes 3
 refuses 2 '--tol must lie in 1e-15 to' 1 eigen "$lattice" --modes 3 --tol 1e-16
 refuses 1 'modes converged; raise --tol$' 1 eigen "$lattice" --modes 3 --tol 1e-15 --max-restarts 9 --quiet
+on 1 eigen "$lattice" --backend tensor_emu --modes 2 --tol 1e-2 --quiet || complain "tensor_emu without --block: exit $?"
 # Vectors of one level that a search for others mixes change no value.
 on 1 generate --dims 2x2x2x2 --start cold -o "$work/tiny.h5" --quiet &&
   on 1 eigen "$work/tiny.h5" --action domainwall --Ls 3 --mass 0.5 --modes 2 --tol 1e-10 --max-restarts 100 --quiet ||
