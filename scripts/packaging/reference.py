@@ -26,6 +26,8 @@ def options_of(lines):
         flag = re.match(r"^  (?:-(\w), )? *(--[\w-]+|[A-Z_]+)(?: (\S+))?(?: +(\S.*))?$", line)
         if flag:
             options.append((flag[1], flag[2], flag[3] or "", flag[4] or ""))
+        elif options and line.startswith(" " * 30):  # the text goes on, or begins, on a line of its own
+            options[-1] = (*options[-1][:3], f"{options[-1][3]} {line.strip()}".strip())
     return options
 
 

@@ -18,6 +18,7 @@ for command in info convert generate smear solve measure eigen validate "bench d
     grep -qE -- "^\.B .*$flag( |\$)" <<<"$page" || fail "$flag of $command is not in the man page"
   done
 done
+grep -q '^$' "$work/minidirac.1" && fail "an option of the man page has no text"
 
 complete_words() {
   COMP_WORDS=("$@") COMP_CWORD=$(($# - 1))
