@@ -158,10 +158,10 @@ md_status md_vectors_write(md_context *context, const char *path, const md_vecto
   const int count = o->modes ? o->modes->count : first->n_rhs;
   writer w = {.output = o, .path = path, .each = o->source && !o->format->vectors_only ? 2 : 1};
   md_new_file file;
-  MD_TRY(md_vectors_check(context, o->format, o->precision, count, o->modes != NULL));
   if (first->components != MD_FERMION_REALS)
     return md_fail(context, MD_INPUT, "%s files hold colour vectors, got %d reals a site; use hdf5",
                    o->format->name, first->components);
+  MD_TRY(md_vectors_check(context, o->format, o->precision, count, o->modes != NULL));
   md_status status = room_make(context, first->geometry, o->format->together ? count : 1, &w.room);
   if (status == MD_OK) {
     status = md_new_file_begin(context, path, &file);

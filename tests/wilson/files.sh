@@ -24,7 +24,9 @@ for way in "--inner single" "--solver bicgstab" "--solver block"; do
   close "$(value pion_correlator begun)" "$(value pion_correlator whole)" 1e-8 || complain "$way: a guess changes the solution"
 done
 on 2 convert "$work/out.h5" "$work/copy.h5" --quiet || complain "a copy of a solution: exit $?"
-refuses 2 'scidac files hold colour vectors, got 24 reals a site; use hdf5' 1 convert "$work/out.h5" "$work/copy.scidac"
+for format in scidac milc; do
+  refuses 2 "$format files hold colour vectors, got 24 reals a site; use hdf5" 1 convert "$work/out.h5" "$work/copy.$format"
+done
 if python_with h5py numpy; then
   python3 - "$work/out.h5" "$work/copy.h5" <<'PYTHON' || complain "the copy of a solution differs"
 import h5py, sys
