@@ -333,16 +333,16 @@ md_status md_tensor_check(md_context *context, const md_backend_request *request
     return md_fail(context, MD_INPUT,
                    "packing %s serves quarks without spin, got action %s; use --packing stacked",
                    name, md_action_name(request->action));
+  if (request->n_rhs != 1)
+    return md_fail(context, MD_INPUT,
+                   "packing %s serves one right-hand side, got %d; use --packing stacked", name,
+                   request->n_rhs);
   if (request->precision != MD_HALF)
     return md_fail(context, MD_INPUT,
                    "packing %s multiplies 16x16x16 tiles of fp16, got precision %s; use "
                    "--precision half%s",
                    name, md_precision_name(request->precision),
-                   request->n_rhs > 1 || request->pads ? " or --packing stacked" : "");
-  if (request->n_rhs != 1)
-    return md_fail(context, MD_INPUT,
-                   "packing %s serves one right-hand side, got %d; use --packing stacked", name,
-                   request->n_rhs);
+                   request->pads ? " or --packing stacked" : "");
   return MD_OK;
 }
 

@@ -347,7 +347,7 @@ static void refused(md_context *context, const char *backend, md_precision preci
 
 void tensor_refuses(md_context *context, const char *backend) {
   refused(context, backend, MD_HALF, MD_PACKING_STACKED, 1, "needs at least 2, got 1");
-  refused(context, backend, MD_HALF, MD_PACKING_BLOCK8, 16, "serves one right-hand side, got 16");
+  refused(context, backend, MD_DOUBLE, MD_PACKING_BLOCK8, 16, "serves one right-hand side, got 16");
   refused(context, backend, MD_BF16, MD_PACKING_SINGLE, 1, "tiles of fp16, got precision bf16");
   refused(context, backend, MD_DOUBLE, MD_PACKING_DIAGONAL, 1, "got precision double");
   refused(context, backend, MD_SINGLE, MD_PACKING_STACKED, 16, "does not serve precision single");
