@@ -11,7 +11,7 @@ from typing import Any, Dict, Optional, Sequence, Tuple, Union, cast
 import numpy as np
 
 from .arrays import complex_array
-from .library import CMeans, Context, Handle, InputError, argument, context, library
+from .library import CMeans, Context, Handle, InputError, argument, context, library, shown
 
 Four = Tuple[int, int, int, int]
 
@@ -182,7 +182,7 @@ def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
     """Links of an action ("asqtad" with u0, "hisq" with naik_epsilon, "naive") from thin ones; or a
     lattice of links by "fat7" (u0), "ape" (alpha, steps) or "stout" (rho, steps)."""
     if not isinstance(lattice, Lattice):
-        raise InputError(f"links are smeared of a Lattice of thin ones, got {lattice!r}")
+        raise InputError(f"links are smeared of a Lattice of thin ones, got {shown(lattice)}")
     how = _recipe(action)
     how.assign(u0=u0, naik_epsilon=naik_epsilon, alpha=alpha, rho=rho, steps=steps, space=space)
     if action in ("fat7", "ape", "stout"):

@@ -311,7 +311,7 @@ def _communicator(communicator: Any) -> Any:
     """MPI_Comm of a communicator of mpi4py."""
     mpi = sys.modules.get("mpi4py.MPI")
     if mpi is None or not isinstance(communicator, mpi.Comm):
-        raise InputError(f"a communicator must be one of mpi4py, got {communicator!r}")
+        raise InputError(f"a communicator must be one of mpi4py, got {shown(communicator)}")
     text, length = ctypes.create_string_buffer(8192), c_int()
     library().MPI_Get_library_version(text, byref(length))
     if text.value.decode().split()[:2] != mpi.Get_library_version().split()[:2]:

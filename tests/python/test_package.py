@@ -208,6 +208,8 @@ class Package(unittest.TestCase):
                 ("n_rhs must be an integer", lambda: md.source(lattice, "wall:0", n_rhs=2.5)),
                 ("n_rhs must be that of the sources, 3, got 5", lambda: md.solve(lattice, b, n_rhs=5)),
                 ("a Lattice of thin ones", lambda: md.smear(md.smear(lattice), "ape")),
+                ("a Lattice of thin ones", lambda: md.smear(links)),
+                ("one of mpi4py", lambda: md.load(LATTICE, comm=links)),
                 ("parity must be an integer", lambda: quark.hop(b, 1.0)),
                 ("Ls must be an integer", lambda: md.Quark(lattice, "mobius", Ls=4.5)),
                 ("dims must be 4 numbers, each an integer", lambda: md.generate((2.5, 2, 2, 2), 5.7)),
