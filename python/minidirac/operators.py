@@ -153,6 +153,8 @@ def _count(values: Given, inner: int = 1) -> int:
 def source(lattice: Union[Lattice, Links], words: str, n_rhs: Optional[int] = None, spins: int = 1) -> np.ndarray:
     """Right-hand sides in the words of --source: "point:x,y,z,t", "wall:t", "random:SEED", ...; of quarks with
     four spins [rhs, t, z, y, x, 4, 3]. Without n_rhs one a colour and spin."""
+    if spins not in (1, 4):
+        raise InputError(f"spins must be 1 or 4, got {shown(spins)}")
     n_rhs = 3 * spins if n_rhs is None else n_rhs
     field = fermion(lattice, n_rhs, spins=spins)
     lattice.context.call("md_fermion_source", field, argument("words", words, c_char_p))

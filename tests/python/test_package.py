@@ -224,6 +224,7 @@ class Package(unittest.TestCase):
                 ("action must be a text", lambda: md.solve(lattice, b, action=None)),
                 ("action must be a text", lambda: md.smear(lattice, action=5)),
                 ("words must be a text", lambda: md.source(lattice, 5)),
+                ("spins must be 1 or 4, got 2", lambda: md.source(lattice, "random:1", spins=2)),
                 ("a word must be a text", lambda: md.measure("--lattices", "a\0b")),
                 ("path must be the path of a file", lambda: md.load("a\0b")),
                 ("path must be the path of a file", lambda: modes.save("")),
