@@ -148,7 +148,7 @@ class Links(OnLayout):
 
     def __init__(self, lattice: Lattice, action: str, function: str, *arguments: Any):
         self.action = action
-        self.context = lattice.context
+        self.context = on_layout(lattice).context
         self._lattice = lattice._lattice  # not the Lattice, which keeps Links
         self._handle = self.context.make(function, "md_improved_destroy", self._lattice, *arguments)
 
@@ -191,6 +191,13 @@ def smear(lattice: Lattice, action: str = "hisq", u0: Optional[float] = None,
     return Links(lattice, action, "md_improved_make", byref(how))
 
 
+def on_layout(lattice: Any) -> OnLayout:
+    """A Lattice or Links as they are; an InputError for what is neither."""
+    if not isinstance(lattice, OnLayout):
+        raise InputError(f"a lattice must be a Lattice or Links, got {shown(lattice)}; make one by load")
+    return lattice
+
+
 def improved(lattice: Lattice, fat: Any, long: Any, action: str = "hisq") -> Links:
     """Links of "asqtad" or "hisq" from arrays of the rank's fat and long ones, or from two files of
     them, whose phases are found and taken off. The lattice lends its layout alone."""
@@ -201,7 +208,7 @@ def improved(lattice: Lattice, fat: Any, long: Any, action: str = "hisq") -> Lin
     if files[0]:
         paths = argument("fat", fat, Path), argument("long", long, Path)
         return Links(lattice, action, "md_improved_read", name, *paths)
-    arrays = [complex_array(a, (*lattice.shape, 4, 3, 3), "links") for a in (fat, long)]
+    arrays = [complex_array(a, (*on_layout(lattice).shape, 4, 3, 3), "links") for a in (fat, long)]
     return Links(lattice, action, "md_improved_set", name, *(a.ctypes for a in arrays))
 
 
@@ -211,6 +218,7 @@ def links_of(lattice: Union[Lattice, Links], action: str) -> Links:
         if action not in ("naive", lattice.action):  # the first where none is named
             raise InputError(f"the links are of {lattice.action}, got action {action}; leave it out")
         return lattice
+    on_layout(lattice)
     how = _recipe(action)
     if action not in lattice._links:
         lattice._links.clear()
@@ -222,4 +230,4 @@ def fermion(owner: OnLayout, count: int, space: str = "host", spins: int = 1) ->
     """Zeros of double."""
     create = "md_spinor_create" if spins == 4 else "md_fermion_create"
     count, where = argument("n_rhs", count, c_int), argument("space", space, c_char_p)
-    return owner.context.make(create, "md_fermion_destroy", owner._lattice, count, b"double", where)
+    return on_layout(owner).context.make(create, "md_fermion_destroy", owner._lattice, count, b"double", where)

@@ -45,11 +45,11 @@ class Quark:
                  Ls: Optional[int] = None, M5: Optional[float] = None, b5: Optional[float] = None,
                  c5: Optional[float] = None):
         self.links = links_of(lattice, action)
-        self.n_rhs, self.precision = n_rhs, precision
+        self.n_rhs, self.precision = argument("n_rhs", n_rhs, c_int), precision
         self.spins = spins_of(self.links.action)
         self.slices = (Ls or 12) if self.links.action in WITH_SLICES else 1
         request = library().md_quark_defaults()
-        request.assign(n_rhs=n_rhs, backend=backend, packing=packing, precision=precision, inner=inner,
+        request.assign(n_rhs=self.n_rhs, backend=backend, packing=packing, precision=precision, inner=inner,
                        reconstruct=str(reconstruct), transport=transport, boundary=boundary,
                        imaginary_mu=imaginary_mu, flux_quanta=flux_quanta, slices=Ls, height=M5, b5=b5, c5=c5)
         self.context = self.links.context
