@@ -5,7 +5,7 @@
 # usage: example_study.sh PATH-TO-minidirac [FOLDER]      needs python3 with numpy, h5py, matplotlib
 set -eu
 if [ $# -lt 1 ] || [ "$1" = --help ]; then
-  sed -n 's/^# \{0,1\}//p' "$0" | sed 1d
+  sed -n '2,/^set/{/^#/s/^# \{0,1\}//p}' "$0"
   [ "${1:-}" = --help ] && exit 0 || exit 2
 fi
 minidirac=$(realpath "$1")
