@@ -40,7 +40,7 @@ md_status md_physics_check_walls(md_context *context, const md_physics_options *
 md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
                                 double mass) {
   const double least = md_action_has_spin(action) ? MD_LEAST_SPIN_MASS : MD_LEAST_MASS;
-  if (mass >= least) return MD_OK;
+  if (mass >= least && mass <= MD_MOST_MASS) return MD_OK;
   return md_fail(context, MD_INPUT, "--%s must lie in %g to %g, got %g", name, least, MD_MOST_MASS,
                  mass);
 }

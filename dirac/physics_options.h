@@ -95,11 +95,11 @@ typedef struct md_physics_options {
 md_status md_physics_check(md_context *context, const md_physics_options *options);
 /* Of them those of the fifth dimension. */
 md_status md_physics_check_walls(md_context *context, const md_physics_options *options);
-/* Masses of staggered quarks, and of those with four spins: rows of tables allow the latter. */
+/* Masses of staggered quarks, and of those with four spins. */
 #define MD_LEAST_MASS 1e-6
 #define MD_LEAST_SPIN_MASS (-4.0)
 #define MD_MOST_MASS 100.0
-/* MD_INPUT for a mass of the option `name` that is below what the action allows. Local. */
+/* MD_INPUT for a mass of the option `name` that the action does not allow. Local. */
 md_status md_physics_check_mass(md_context *context, const char *name, md_action action,
                                 double mass);
 /* 1 / (2 mass + 8) of Wilson quarks, NaN of others, which have none; and as a report's key kappa

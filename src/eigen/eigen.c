@@ -269,6 +269,7 @@ static md_status check_spins(md_context *context, const search *r) {
                                : "--action %s takes no --mass: its modes are those of all masses",
                    action);
   if (!has_spin(r)) return MD_OK;
+  MD_TRY(md_physics_check_mass(context, "mass", r->run.request.action, r->mass));
   if (strcmp(r->store, "fixed8") == 0)
     return md_fail(context, MD_INPUT, "--store fixed8 is for colour vectors, got --action %s",
                    action);
@@ -298,7 +299,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       MD_HALO_OPTIONS(r->run.halo, r->run.common),
       MD_PHYSICS_OPTIONS(r->run.physics),
       MD_OPTION(REAL, "mass", &r->mass, "M", "of quarks with four spins, whose modes have one",
-                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .group = MD_GROUP_PHYSICS),
+                .group = MD_GROUP_PHYSICS),
       MD_REUNITARIZE_OPTION(r->run.physics.reunitarize),
       MD_OPTION(TEXT, "output", &r->output, "MODES.h5",
                 "file for the modes, HDF5, .lime or .quda, also of a search that ended early",

@@ -181,7 +181,7 @@ md_status md_study_options_read(md_context *context, md_study_options *o, int ar
       MD_OPTION(CHOICES, "actions", &o->actions, "A,B,...", "what D is [naive]",
                 .choices = md_action_words, .initial = "naive", .group = MD_GROUP_PHYSICS),
       MD_OPTION(REALS, "masses", &o->masses, "A,B,...", "quark masses in M = m + D (required)",
-                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .required = true),
+                .required = true),
       MD_OPTION(PARSED, "sources", o, "SOURCES", "see below, blanks between [point:0,0,0,0]",
                 .parse = read_sources, .initial = "point:0,0,0,0"),
       MD_OPTION(INTEGER, "vectors", &o->vectors, "N", "of each random source and lattice [16]",

@@ -144,8 +144,7 @@ md_status md_solve_options_read(md_context *context, md_solve_options *o, int ar
   char backends[MD_BACKEND_WORDS_BYTES];
   md_option options[] = {
       MD_LATTICE_OR_FAT_OPTION(o->run.lattice),
-      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)",
-                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .required = true,
+      MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass in M = m + D (required)", .required = true,
                 .group = MD_GROUP_PHYSICS),
       MD_OPERATOR_OPTIONS(o->run, backends),
       MD_OPTION(CHOICE, "solver", &o->how.solver, NULL,

@@ -28,7 +28,7 @@ static md_status read_options(md_context *context, md_validate_options *o, int a
       MD_OPTION(CHOICE, "reconstruct", &o->run.reconstruct, NULL, "reals a link is stored in [all]",
                 .choices = "all" MD_RECONSTRUCT_WORDS),
       MD_OPTION(REAL, "mass", &o->mass, "M", "quark mass of MdagM and the solver [0.1]",
-                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .group = MD_GROUP_PHYSICS),
+                .group = MD_GROUP_PHYSICS),
       MD_BOUNDARY_OPTION(o->run.boundary),
       MD_OPTION(INTEGER, "seed", &o->seed, "N", "of the random fields [1]", .low = 0, .high = 1e15,
                 .group = MD_GROUP_SOLVER),

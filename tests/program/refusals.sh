@@ -13,6 +13,7 @@ refuses 2 '--mass must be a finite decimal number, got .heavy.' 1 solve --lattic
 refuses 2 '--mass must be a finite decimal number, got .nan.' 1 solve --lattice "$lattice" --mass nan
 refuses 2 '--mass must lie in' 1 solve --lattice "$lattice" --mass 0
 refuses 2 '--mass must lie in .* got -0.5' 1 solve --lattice "$lattice" --mass -0.5
+refuses 2 '--mass must lie in 1e-06 to 100, got 200' 1 solve --lattice "$lattice" --mass 200
 refuses 2 'needs --mass' 1 solve --lattice "$lattice"
 refuses 2 'needs --lattice' 1 solve --mass 0.1
 refuses 2 '--tol must lie in' 1 $s --tol 0

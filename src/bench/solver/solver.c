@@ -224,7 +224,7 @@ static md_status read_settings(md_context *context, settings *s, md_solver_bench
                 .low = 0, .high = 1e6),
       MD_OPTION(REAL, "beta", &s->beta, "B", "of the sweeps [6.0]", .low = 0.0, .high = 1e6),
       MD_OPTION(REALS, "mass", &s->masses, "M,N", "quark masses [0.05]", .initial = "0.05",
-                .low = MD_LEAST_SPIN_MASS, .high = MD_MOST_MASS, .group = MD_GROUP_TIMED),
+                .group = MD_GROUP_TIMED),
       MD_OPTION(CHOICES, "solvers", &s->solvers, "A,B", "ways to solve, or all [cg]",
                 .choices = &(MD_BENCH_WORDS)[1], .initial = "cg"),
       MD_OPTION(PARSED, "operators", &s->operators, "A,B", "BACKEND[:PACKING[:REALS]] [auto]",
