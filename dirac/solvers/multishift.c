@@ -210,9 +210,8 @@ static md_status check(md_context *context, const md_dirac *dirac,
                    request->n_shifts);
   for (int k = 0; k < request->n_shifts; k++)
     if (!(from + request->shifts[k] > 0.0 || (request->shifts[k] == 0.0 && action->spins == 4)))
-      return md_fail(context, MD_INPUT, "%s must be positive, got %g for shift %g",
-                     action->spins == 1 ? "mass^2 + shift" : "shifts", from + request->shifts[k],
-                     request->shifts[k]);
+      return md_fail(context, MD_INPUT, "shifts must be %s, got %g",
+                     action->spins == 1 ? "above -mass^2" : "0 or more", request->shifts[k]);
   return MD_OK;
 }
 

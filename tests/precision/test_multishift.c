@@ -192,7 +192,8 @@ static void bad_requests_are_refused(void **state) {
   const double negative[1] = {-0.02};
   const md_multishift_request cases[] = {{.mass = 0.1, .shifts = negative, .n_shifts = 1},
                                          {.mass = 0.1, .shifts = negative, .n_shifts = 0}};
-  const char *const messages[] = {"mass^2 + shift must be positive", "1 to 64 shifts, got 0"};
+  const char *const messages[] = {"shifts must be above -mass^2, got -0.02",
+                                  "1 to 64 shifts, got 0"};
   problem p;
   md_dirac dirac;
   md_multishift_result result;

@@ -5,6 +5,7 @@
 #include "wilson_support.h"
 
 #include <math.h>
+#include <string.h>
 
 static const int dims[MD_DIMS] = {4, 4, 4, 4};
 enum { WILSON = 0, MOBIUS = 3 };
@@ -74,7 +75,7 @@ static double residual_of(md_context *context, wilson_problem *p, md_field *v, d
 static void shifts_are_of_the_normal_operator(void **state) {
   enum { SHIFTS = 3 };
   md_context *context = *state;
-  const double shifts[SHIFTS] = {0.7, 0.0, 0.02};
+  const double shifts[SHIFTS] = {0.7, 0.0, 0.02}, negative[SHIFTS] = {0.7, -0.05, 0.02};
   wilson_problem p;
   md_field b[MD_PARITIES], x[SHIFTS];
   md_multishift_result result;
@@ -83,10 +84,15 @@ static void shifts_are_of_the_normal_operator(void **state) {
   for (int k = 0; k < SHIFTS; k++)
     MD_REQUIRE(context, md_dirac_field(context, &p.dirac, MD_EVEN, &x[k]));
   md_multishift_request request = {.mass = wilson_kinds[WILSON].mass,
-                                   .shifts = shifts,
+                                   .shifts = negative,
                                    .n_shifts = SHIFTS,
                                    .tolerance = 1e-11,
                                    .max_iterations = 1000};
+  assert_int_equal(
+      md_solve_multishift(context, &p.dirac, &p.dirac, &request, x, &b[MD_EVEN], &result),
+      MD_INPUT);
+  assert_non_null(strstr(context->message, "shifts must be 0 or more, got -0.05"));
+  request.shifts = shifts;
   MD_REQUIRE(context,
              md_solve_multishift(context, &p.dirac, &p.dirac, &request, x, &b[MD_EVEN], &result));
   assert_true(result.converged);
