@@ -334,14 +334,14 @@ md_status md_vectors_check_suffix(md_context *context, const char *path) {
                  path);
 }
 
-/* None of that name or suffix; `choices` as messages end. */
+/* None of that name or suffix; `choices` are names where there is a name, else suffixes. */
 static md_status fail_format(md_context *context, bool vectors, const char *path, const char *name,
                              const char *choices) {
   if (name)
     return md_fail(context, MD_INPUT, "the format must be one of %s, '%s' is none; use --format %s",
                    vectors ? "vectors" : "links", name, choices);
   return md_fail(context, MD_INPUT,
-                 "the format%s must be named, the suffix of '%s' tells none; use --format %s",
+                 "the format%s must be named, the suffix of '%s' tells none; end it in %s",
                  vectors ? " of vectors" : "", path, choices);
 }
 
@@ -350,8 +350,8 @@ md_status md_vectors_format_find(md_context *context, const char *path, const ch
   *format = format_of(path, name, MD_HOLDS_VECTORS);
   if (*format) return MD_OK;
   return fail_format(context, true, path, name,
-                     "hdf5|scidac|milc|fnal|quda, or a file name in .h5, .lime, .scidac, .milc, "
-                     ".ks, .fnal or .quda");
+                     name ? "hdf5|scidac|milc|fnal|quda"
+                          : ".h5, .lime, .scidac, .milc, .ks, .fnal or .quda");
 }
 
 bool md_vectors_recognised(const md_context *context, const char *path) {
@@ -375,7 +375,7 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
   *format = format_of(path, name, MD_HOLDS_LINKS);
   if (*format) return MD_OK;
   return fail_format(context, false, path, name,
-                     "hdf5|ildg|milc|nersc, or a file name in .h5, .lime, .ildg, .milc or .nersc");
+                     name ? "hdf5|ildg|milc|nersc" : ".h5, .lime, .ildg, .milc or .nersc");
 }
 
 bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision) {

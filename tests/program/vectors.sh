@@ -233,10 +233,10 @@ refuses 2 'quda files hold modes' 1 solve none.h5 --mass 1 --output y.quda
 refuses 2 '--format has no effect without --output FILE' 1 $s --format scidac
 refuses 2 '--force has no effect without --output FILE' 1 $s --force
 refuses 2 'must have no suffix that stands for links, got x.nersc; end it in .h5' 1 $s --output x.nersc
-refuses 2 'format of vectors must be named' 1 convert x.lime y.nersc
+refuses 2 'format of vectors must be named.* end it in .h5, .* .scidac, .milc, .ks' 1 convert x.lime y.nersc
 refuses 2 'links, solutions or modes can be converted.*study' 1 convert study.h5 y.lime
 refuses 2 "must be one of links, 'scidac' is none; use --format hdf5" 1 convert a.h5 z.lime --format scidac
-refuses 2 "must be one of vectors, 'nersc' is none; use --format .* .scidac, .milc, .ks" 1 convert x.lime z.lime --format nersc
+refuses 2 "must be one of vectors, 'nersc' is none; use --format .*.fnal.quda$" 1 convert x.lime z.lime --format nersc
 refuses 2 '--ignore-checksum is for links, x.lime holds vectors; leave it out' 2 convert x.lime z.h5 --ignore-checksum
 refuses 2 'x.milc: attribute plaquette is missing; give the solution as hdf5 or scidac' 2 $s --guess x.milc
 finish

@@ -233,6 +233,7 @@ class Package(unittest.TestCase):
                 ("path must be the path of a file", lambda: md.load("a\0b")),
                 ("path must be the path of a file", lambda: modes.save("")),
                 ("path must be the path of a file", lambda: lattice.save(5)),
+                ("tells none; end it in .h5", lambda: lattice.save("x.odd")),
                 ("modes must be Eigenmodes, got 5", lambda: md.solve(lattice, b, modes=5)),
                 ("modes must be Eigenmodes", lambda: md.solve(lattice, b, modes=quark)),
                 ("links must have the shape", lambda: md.improved(lattice, [1], [2])),
