@@ -375,7 +375,7 @@ md_status md_lattice_format_find(md_context *context, const char *path, const ch
   *format = format_of(path, name, MD_HOLDS_LINKS);
   if (*format) return MD_OK;
   return fail_format(context, false, path, name,
-                     name ? "hdf5|ildg|milc|nersc" : ".h5, .lime, .ildg, .milc or .nersc");
+                     name ? "hdf5|ildg|milc|nersc" : ".h5, .lime or .ildg");
 }
 
 bool md_lattice_format_holds(const md_lattice_format *format, md_precision precision) {
@@ -418,9 +418,10 @@ static md_status read_back(md_context *context, const char *path, const md_latti
 static md_status check_output(md_context *context, const md_lattice_output *output) {
   const md_lattice_format *format = output->format;
   if (!md_lattice_format_holds(format, output->precision))
-    return md_fail(context, MD_INPUT, "%s files hold %s, got %s", format->name,
+    return md_fail(context, MD_INPUT, "%s files hold %s, got %s%s", format->name,
                    format->single_only ? "single precision" : "single or double precision",
-                   md_precision_name(output->precision));
+                   md_precision_name(output->precision),
+                   format->single_only ? "; use --precision single" : "");
   if (!md_lattice_format_takes(format, output->label.kind))
     return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
                    format->name, md_link_kind_name(output->label.kind));

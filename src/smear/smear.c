@@ -130,13 +130,16 @@ static void take_means(const md_gauge_observables *written, md_link_means *means
 
 static md_status save_links(md_context *context, const char *path, const md_lattice_output *output,
                             const md_gauge *links) {
-  const char *names[2];
-  const int count = md_lattice_format_drops(output->format, &output->label, names);
+  const char *names[3] = {0};
+  int count = md_lattice_format_drops(output->format, &output->label, names);
+  size_t used = 0;
+  if (!md_lattice_format_keeps(output->format, MD_THIN_LINKS, "", &used))
+    names[count++] = MD_THIN_LINKS;
   MD_TRY(md_lattice_save_as(context, path, output, links));
   if (count > 0)
-    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s%s%s", path,
-            md_lattice_format_name(output->format), names[0], count > 1 ? ", " : "",
-            count > 1 ? names[1] : "");
+    md_warn(context, "%s: %s files have no place for these texts, which are dropped: %s%s%s%s%s",
+            path, md_lattice_format_name(output->format), names[0], count > 1 ? ", " : "",
+            count > 1 ? names[1] : "", count > 2 ? ", " : "", count > 2 ? names[2] : "");
   return MD_OK;
 }
 

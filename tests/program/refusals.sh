@@ -62,7 +62,7 @@ echo "$few limits were low enough to be told"
 on 1 convert "$lattice" "$work/l.milc" --quiet 2>"$work/err" || complain "suffix .milc: $(cat "$work/err")"
 grep -q 'single precision' "$work/err" || complain "suffix .milc: not a word of the precision"
 on 1 info "$work/l.milc" --quiet --json - 2>/dev/null | grep -q '"format":.*"milc"' || complain "suffix .milc is no MILC file"
-refuses 2 "the format must be named, the suffix of .*l.odd' tells none; end it in .h5, .*, .milc or .nersc" 1 convert "$lattice" "$work/l.odd"
+refuses 2 "the format must be named, the suffix of .*l.odd' tells none; end it in .h5, .lime or .ildg" 1 convert "$lattice" "$work/l.odd"
 
 for ranks in 1 2; do
   refuses 2 "'nonsense' is not known" $ranks nonsense

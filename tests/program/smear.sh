@@ -53,6 +53,8 @@ done
 [ "$(key plaquette "$work/convert4.json")" = "$(key plaquette "$work/copy4.json")" ] || complain "convert: $(key plaquette "$work/convert4.json")"
 on 1 smear --action stout --steps 2 "$lattice" --fat-out "$work/stout.nersc" --quiet 2>"$work/err" || complain "stout: exit $?"
 grep -q 'stout.nersc: nersc files have no place for these texts, which are dropped: made$' "$work/err" || complain "stout: $(cat "$work/err")"
+on 1 smear --action stout "$lattice" --fat-out "$work/stout.milc" --precision single --quiet 2>"$work/err" || complain "stout, milc: exit $?"
+grep -q 'which are dropped: made, minidirac thin_links$' "$work/err" || complain "stout, milc: $(cat "$work/err")"
 on 1 smear --action ape "$work/stout.nersc" --fat-out "$work/ape.h5" --quiet || complain "stout links are no lattice"
 
 # Refusals: nothing is overwritten.
