@@ -100,16 +100,29 @@ def add(name, report, job):
     with open(job, encoding="utf-8") as script, compare.reading(job, "a text", "give the job script"):
         result = {"report": compare.document(report), "job": script.read()}
     for key in ("figure_of_merit", "devices"):
-        if not result["report"].get(key):
+        if not (compare.number(result["report"].get(key)) or 0) > 0:
             raise compare.BadInput(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
-    if not result["report"].get("pass", True):
+    if result["report"].get("pass") is not True:
         raise compare.BadInput(f"{report} must pass its checks, got pass false; give a report of a run that passes")
     with compare.reading(report, "a report of bench suite"):
         result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
-    result["sha256"] = hash_of(result)
+        result["sha256"] = hash_of(result)
+        line_of(result, name)
+    if os.path.basename(name) != name:
+        raise compare.BadInput(f"the result must have a name without a folder, got '{name}'")
     with open(os.path.join(TOP, "results", name + ".json"), "w", encoding="utf-8") as file:
         json.dump(result, file)
         file.write("\n")
+
+
+def line_of(result, name):
+    """The figure per device and the words of a row of the table."""
+    r = result["report"]
+    devices = f'{r["devices"]} {r["devices_are"]}' if r["devices"] > 1 else "1 " + r["devices_are"].rstrip("s")
+    return (r["sites_rhs_per_second_per_device"],
+            [f"[{machine_of(r)}](results/{name}.json)", devices, r["class"], r["action"], f'{r["figure_of_merit"]:.2f}',
+             f'{r["sites_rhs_per_second"]:.3g}', f'{r["figure_gflops"]:.4g}', "yes" if r["official"] else r["not_official"],
+             f'{r["commit"][:7]} of {r["machine"]["date_utc"][:10]}', f'`{result["sha256"][:8]}`'])
 
 
 def results_table():
@@ -120,12 +133,7 @@ def results_table():
             result = json.load(file)
         if hash_of(result) != result["sha256"]:
             sys.exit(f"{path} must have the sha256 of its report and job; make it anew with --add")
-        r = result["report"]
-        devices = f'{r["devices"]} {r["devices_are"]}' if r["devices"] > 1 else "1 " + r["devices_are"].rstrip("s")
-        rows.append((r["sites_rhs_per_second_per_device"],
-                     [f"[{machine_of(r)}](results/{os.path.basename(path)})", devices, r["class"], r["action"], f'{r["figure_of_merit"]:.2f}',
-                      f'{r["sites_rhs_per_second"]:.3g}', f'{r["figure_gflops"]:.4g}', "yes" if r["official"] else r["not_official"],
-                      f'{r["commit"][:7]} of {r["machine"]["date_utc"][:10]}', f'`{result["sha256"][:8]}`']))
+        rows.append(line_of(result, os.path.basename(path)[:-len(".json")]))
     heads = ["machine", "devices", "class", "action", "figure of merit", "sites x right-hand sides/s", "GFLOP/s", "official", "code", "sha256"]
     return ["| " + " | ".join(words) + " |" for words in
             [heads, ["---"] * len(heads)] + [words for _, words in sorted(rows, key=lambda row: -row[0])]]

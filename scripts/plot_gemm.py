@@ -27,7 +27,7 @@ def read_rows(path, column="gflops_kernel"):
     """Rows that have a name, a size and numbers, one above 0 in the column at least; and the report."""
     rows, report = read_any(path)
     if not rows:
-        raise compare.BadInput(f"{path}: no rows; make it with minidirac bench gemm --csv {path}")
+        raise compare.BadInput(f"{path}: no rows; make it with minidirac bench gemm --{'json' if path.endswith('.json') else 'csv'} {path}")
     for name in ("kernel", "precision", "m", "n", "k", "gflops_kernel", "vs_reference"):
         if name not in rows[0]:
             raise compare.BadInput(f"{path}: no column '{name}'; make it with minidirac bench gemm --csv")

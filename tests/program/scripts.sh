@@ -20,15 +20,18 @@ report["machine"]["gpu"] = [{"name": "abacus"}]
 report.update(devices=1, devices_are="GPUs")
 json.dump(report, open("gpu.json", "w"))
 json.dump({**report, "figure_of_merit": None}, open("part.json", "w"))
+json.dump({**report, "figure_of_merit": float("nan")}, open("nan.json", "w"))
+json.dump({key: value for key, value in report.items() if key != "class"}, open("damaged.json", "w"))
 P
 add() { tree/scripts/performance.py --add "$1" "$2" tree/scripts/cluster/gpu.slurm 2>err; }
 add abacus gpu.json && tree/scripts/performance.py --check || complain "--add: $(tail -1 err)"
 grep -qF '| [abacus](results/abacus.json) | 1 GPU |' tree/PERFORMANCE.md || complain "--add has no line of the machine"
-for report in absent.json tree/PERFORMANCE.md; do
+for report in absent.json tree/PERFORMANCE.md nan.json damaged.json; do
   add absent $report && complain "--add takes $report"
   [ "$(wc -l <err)" = 1 ] && grep -q '^performance.py: error: ' err || complain "--add $report: $(tail -1 err)"
 done
 add part part.json && complain "a part of the suite is a result"
+add ../part gpu.json && complain "a result is put into another folder"
 sed -i 's/"devices": 1/"devices": 2/' tree/results/abacus.json
 tree/scripts/performance.py >out 2>err && complain "a result that was changed stands"
 grep -q 'abacus.json must have the sha256' err || complain "changed result: $(tail -1 err)"
