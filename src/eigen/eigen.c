@@ -271,8 +271,8 @@ static md_status check_spins(md_context *context, const search *r) {
   if (!has_spin(r)) return MD_OK;
   MD_TRY(md_physics_check_mass(context, "mass", r->run.request.action, r->mass));
   if (strcmp(r->store, "fixed8") == 0)
-    return md_fail(context, MD_INPUT, "--store fixed8 is for colour vectors, got --action %s",
-                   action);
+    return md_fail(context, MD_INPUT,
+                   "--store fixed8 is for colour vectors, got --action %s; take half", action);
   if (r->output && md_vectors_format_of(r->output, NULL)->compose)
     return md_fail(context, MD_INPUT, "modes of action %s go to HDF5 alone, got %.300s", action,
                    r->output);

@@ -347,8 +347,7 @@ static md_status convert_vectors(md_context *context, const convert_options *o,
   if (!modes && o->precision && strcmp(o->precision, "single") == 0 &&
       strcmp(md_lattice_format_name(format), "hdf5") == 0)
     return md_fail(context, MD_INPUT,
-                   "hdf5 files hold solutions in double, got --precision single; leave it out, or "
-                   "take scidac");
+                   "hdf5 files hold solutions in double, got --precision single; leave it out");
   if (info->notes.run_count > 0 && md_vectors_count(info, true) == 0)
     return md_fail(context, MD_INPUT, "%s must hold a vector on all sites, got none", o->in);
   const md_layout_request request = md_layout_of(info->header.dims, o->common.grid, 0, NULL);

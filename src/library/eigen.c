@@ -137,8 +137,8 @@ md_status md_eigen_write(md_eigenmodes *modes, const char *path, const char *sto
   MD_TRY(md_word(modes->context, "store", MD_MODES_STORE_WORDS, store, &place));
   MD_TRY(md_given(modes->context, "the path", path));
   if (strcmp(store, "fixed8") == 0 && modes->modes.vectors->components != MD_FERMION_REALS)
-    return md_fail(modes->context, MD_INPUT, "store fixed8 is for colour vectors, got '%s'",
-                   modes->label.action);
+    return md_fail(modes->context, MD_INPUT,
+                   "store fixed8 is for colour vectors, got '%s'; take half", modes->label.action);
   const md_modes_info info = {.converged = modes->converged,
                               .tolerance = modes->tolerance,
                               .store = md_modes_store_of(store),

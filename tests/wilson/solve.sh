@@ -129,7 +129,7 @@ walls="--lattice $lattice --action mobius --mass 0.1 --Ls 4"
 refuses 2 'action wilson needs --mass' 1 eigen "$lattice" --modes 2 --action wilson
 refuses 2 'mass must lie in -4 to 100, got -5' 1 eigen "$lattice" --modes 2 --action wilson --mass -5
 refuses 2 'action naive takes no --mass' 1 eigen "$lattice" --modes 2 --mass 0.1
-refuses 2 'store fixed8 is for colour vectors' 1 eigen "$lattice" --modes 2 --action wilson --mass 0.1 --store fixed8
+refuses 2 'store fixed8 is for colour vectors, got .*; take half' 1 eigen "$lattice" --modes 2 --action wilson --mass 0.1 --store fixed8
 refuses 2 'go to HDF5 alone' 1 eigen "$lattice" --modes 2 --action wilson --mass 0.1 --output "$work/m.lime"
 study="measure --lattices $lattice --masses 0.1,0.2 --output $work/s.h5"
 # shellcheck disable=SC2086
