@@ -421,7 +421,7 @@ static md_status check_output(md_context *context, const md_lattice_output *outp
     return md_fail(context, MD_INPUT, "%s files hold %s, got %s%s", format->name,
                    format->single_only ? "single precision" : "single or double precision",
                    md_precision_name(output->precision),
-                   format->single_only ? "; use --precision single" : "");
+                   format->single_only ? "; take single" : "");
   if (!md_lattice_format_takes(format, output->label.kind))
     return md_fail(context, MD_INPUT, "%s files hold thin links, got %s links; use hdf5 or ildg",
                    format->name, md_link_kind_name(output->label.kind));

@@ -103,13 +103,13 @@ def add(name, report, job):
         if not (compare.number(result["report"].get(key)) or 0) > 0:
             raise compare.BadInput(f"{report} has no {key}; give a report of a whole `bench suite` of this version")
     if result["report"].get("pass") is not True:
-        raise compare.BadInput(f"{report} must pass its checks, got pass false; give a report of a run that passes")
+        raise compare.BadInput(f"{report} must pass its checks, got pass {result['report'].get('pass')}; give a report of a run that passes")
     with compare.reading(report, "a report of bench suite"):
         result["report"]["machine"]["command_line"] = short(result["report"]["machine"]["command_line"])
         result["sha256"] = hash_of(result)
         line_of(result, name)
     if os.path.basename(name) != name:
-        raise compare.BadInput(f"the result must have a name without a folder, got '{name}'")
+        raise compare.BadInput(f"the result must have a name without a folder, got '{name}'; leave the folder out")
     with open(os.path.join(TOP, "results", name + ".json"), "w", encoding="utf-8") as file:
         json.dump(result, file)
         file.write("\n")

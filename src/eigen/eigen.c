@@ -286,7 +286,7 @@ static md_status read_options(md_context *context, search *r, int argc, char **a
       MD_OPTION(INTEGER, "modes", &r->modes, "N", "how many, from the lowest on (required)",
                 .required = true, .low = 1, .high = MD_EIGEN_MOST, .group = MD_GROUP_SOLVER),
       MD_OPTION(INTEGER, "block", &r->block, "N",
-                "vectors that are filtered at once [16 on a GPU, else 1]", .low = 1,
+                "vectors that are filtered at once [16 on a GPU or tensor_emu, else 1]", .low = 1,
                 .high = MD_MAX_RHS),
       MD_OPTION(REAL, "tol", &r->tolerance, "T", "on |A v - lambda v| / |v|, A = -Deo Doe [1e-8]",
                 .low = 1e-15, .high = 0.1),

@@ -214,7 +214,7 @@ void md_device_array_destroy(void *array) {
 /* As many right-hand sides as the source takes. */
 static md_status check_source(md_fermion *f, const md_source *source) {
   const int n_rhs = f->of[0].n_rhs, count = md_source_count(source, n_rhs);
-  MD_TRY(md_source_refuse_file(f->context, source, "md_fermion_source"));
+  MD_TRY(md_source_refuse_file(f->context, source, "md_fermion_source", "md_fermion_read"));
   MD_TRY(md_source_check(f->context, source, f->of[0].geometry->global));
   if (count == n_rhs) return MD_OK;
   return md_fail(f->context, MD_INPUT,

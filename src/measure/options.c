@@ -19,7 +19,8 @@ static md_status read_sources(md_context *context, const char *label, const char
     else
       status = md_source_parse(context, label, word, &o->sources.source[o->sources.count++]);
     if (status == MD_OK)
-      status = md_source_refuse_file(context, &o->sources.source[o->sources.count - 1], "measure");
+      status = md_source_refuse_file(context, &o->sources.source[o->sources.count - 1], "measure",
+                                     "solve");
   }
   free(copy);
   if (status == MD_OK && o->sources.count == 0)

@@ -122,10 +122,11 @@ md_status md_source_read(md_context *context, const md_source *source, md_field 
   return status;
 }
 
-md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command) {
+md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command,
+                                const char *instead) {
   if (source->word != MD_WORD_FILE) return MD_OK;
-  return md_fail(context, MD_INPUT, "%s takes no source of a file, got '%.200s'; use solve",
-                 command, source->text);
+  return md_fail(context, MD_INPUT, "%s takes no source of a file, got '%.200s'; use %s", command,
+                 source->text, instead);
 }
 
 static md_status check_place(md_context *context, const md_source *source, int d, int place,

@@ -62,8 +62,9 @@ static inline const char *md_source_path(const md_source *source) {
  * find out, and not to be read. Collective. */
 md_status md_source_describe(md_context *context, md_source *source);
 md_status md_source_read(md_context *context, const md_source *source, md_field b[MD_PARITIES]);
-/* MD_INPUT for a file, where `command` takes none. Local. */
-md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command);
+/* MD_INPUT for a file, where `command` takes none; `instead` does. Local. */
+md_status md_source_refuse_file(md_context *context, const md_source *source, const char *command,
+                                const char *instead);
 /* MD_INPUT when the source lies outside the lattice, has more points than it, or one twice. Local,
  * same on all ranks. */
 md_status md_source_check(md_context *context, const md_source *source, const int dims[MD_DIMS]);

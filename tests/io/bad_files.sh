@@ -95,7 +95,7 @@ grep -q 'warning: .*checksum mismatch.*(ignored)' err || fail "no warning of the
 # Where and how to write.
 refuse 2 'the format must be named' convert good.h5 lattice
 refuse 2 'the format must be named' convert good.h5 lattice.dat
-refuse 2 'milc files hold single precision, got double; use --precision single' \
+refuse 2 'milc files hold single precision, got double; take single' \
   convert good.h5 lattice --format milc --precision double
 refuse 2 'OUT must be a file, but directory is a directory' convert good.h5 directory --format ildg
 refuse 2 'OUT must be a file, but /dev/full is a device' convert good.h5 /dev/full --format nersc
